@@ -3,7 +3,7 @@
 // A commit is: a temporary file beside the target, synced, closed with its
 // error checked, renamed over the target, and the folder synced. A process
 // killed at any moment leaves either the old file or the new one, plus at most
-// a temporary file that Sweep removes.
+// a temporary file, which the next attempt overwrites.
 package commit
 
 import (
@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 )
 
-// prefix marks temporary files, so that Sweep knows its own.
+// prefix marks temporary files, so that a collection of garbage knows them.
 const prefix = ".tmp-"
 
 // Temp is the temporary name that belongs to path. It is deterministic: a
@@ -55,8 +55,12 @@ func File(point, path string, fill func(io.Writer) error) (err error) {
 
 // Rename commits the temporary file of path, which must be synced and closed,
 // and syncs the folder.
-func Rename(point, path string) error {
-	if err := Place(point, path); err != nil {
+func Rename(point, path string) error { return Adopt(point, Temp(path), path) }
+
+// Adopt is Rename for a synced and closed file of another name on the same
+// file system, for targets whose name depends on their content.
+func Adopt(point, from, path string) error {
+	if err := place(point, from, path); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
@@ -64,9 +68,11 @@ func Rename(point, path string) error {
 
 // Place is Rename without syncing the folder, for many files in few folders:
 // the caller syncs each folder once, before anything names those files.
-func Place(point, path string) error {
+func Place(point, path string) error { return place(point, Temp(path), path) }
+
+func place(point, from, path string) error {
 	Reach(point + ".before-rename")
-	if err := os.Rename(Temp(path), path); err != nil {
+	if err := os.Rename(from, path); err != nil {
 		return err
 	}
 	Reach(point + ".after-rename")
