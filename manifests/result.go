@@ -1,0 +1,40 @@
+package manifests
+
+// Result is what making one shard of the plan gave. It is written when the
+// shard is complete, which makes it the mark that it is.
+type Result struct {
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	// Shard is nil when no mel was asked for or every utterance was rejected.
+	Shard *Shard `json:"shard,omitempty"`
+	// Made lists the clips in the shard's order, Rejects the others.
+	Made    []Made   `json:"made"`
+	Rejects []Reject `json:"rejects,omitempty"`
+	Cost    Cost     `json:"cost"`
+}
+
+// Made is one clip of a result.
+type Made struct {
+	Key   Key    `json:"key"`
+	Audio string `json:"audio"`
+	Clip
+	Frames int `json:"frames"`
+	// Spoken is false when the wav was there already.
+	Spoken bool `json:"spoken"`
+}
+
+// Cost is the time a shard took, in seconds summed over all workers.
+type Cost struct {
+	Speech float64 `json:"speech"`
+	Wav    float64 `json:"wav"`
+	Mel    float64 `json:"mel"`
+	Write  float64 `json:"write"`
+}
+
+// Add sums costs.
+func (c *Cost) Add(d Cost) {
+	c.Speech += d.Speech
+	c.Wav += d.Wav
+	c.Mel += d.Mel
+	c.Write += d.Write
+}
