@@ -1,0 +1,291 @@
+package datasets
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/melforge/melforge/commit"
+	"github.com/melforge/melforge/manifests"
+	"github.com/melforge/melforge/mel"
+)
+
+// Index commits what a plan's results made: the manifest and the rejects in
+// corpus order, then dataset.json. Until that last rename the dataset is what
+// it was before.
+func (f Folder) Index(p *manifests.Plan, results []manifests.Result) (*manifests.Dataset, error) {
+	old, base, err := f.Load()
+	if err != nil {
+		return nil, err
+	}
+	if base != p.Base {
+		return nil, fmt.Errorf("%s changed while this run was at work: run the same command again", f.dir)
+	}
+	ix := &indexer{folder: f, plan: p, mel: p.Mel, clips: map[manifests.Key]*clip{}, rejects: map[manifests.Key]manifests.Reject{}}
+	if err := ix.gather(old, results); err != nil {
+		return nil, err
+	}
+	d, err := ix.write()
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.Encode()
+	if err != nil {
+		return nil, err
+	}
+	err = commit.File("dataset", f.Path(IndexName), func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	return d, err
+}
+
+// clip is what the indexer knows of a key.
+type clip struct {
+	audio string // "" for the place that follows from the key
+	manifests.Clip
+	shard, row, frames int // shard is -1 without a mel
+	counted            bool
+}
+
+// indexer joins the plan's items with what is known of their keys.
+type indexer struct {
+	folder  Folder
+	plan    *manifests.Plan
+	mel     *mel.Config
+	shards  []manifests.Shard
+	used    []bool
+	clips   map[manifests.Key]*clip
+	rejects map[manifests.Key]manifests.Reject
+	totals  manifests.Totals
+	samples int64
+}
+
+// gather collects the clips of the dataset as it was and of the new results.
+func (ix *indexer) gather(old *manifests.Dataset, results []manifests.Result) error {
+	if old != nil {
+		if ix.mel == nil {
+			ix.mel = old.Mel // only wavs were made: the mels stay
+		}
+		byFile := map[string]int{}
+		if old.HasMel(ix.mel) {
+			ix.shards = slices.Clone(old.Shards)
+			for i, s := range ix.shards {
+				byFile[s.File] = i
+			}
+		}
+		for e, err := range ix.folder.Entries(old) {
+			if err != nil {
+				return err
+			}
+			c := &clip{Clip: e.Clip, shard: -1}
+			if e.Audio != WavFile(e.Key) {
+				c.audio = e.Audio
+			}
+			if i, ok := byFile[e.Shard]; ok {
+				c.shard, c.row, c.frames = i, e.Index, e.Frames
+			}
+			ix.clips[e.Key] = c
+		}
+	}
+	slices.SortFunc(results, func(a, b manifests.Result) int { return cmp.Compare(a.Name, b.Name) })
+	for _, r := range results {
+		ix.gatherResult(r)
+	}
+	ix.used = make([]bool, len(ix.shards))
+	return nil
+}
+
+func (ix *indexer) gatherResult(r manifests.Result) {
+	shard := -1
+	if r.Shard != nil {
+		shard = len(ix.shards)
+		ix.shards = append(ix.shards, *r.Shard)
+	}
+	for row, m := range r.Made {
+		c := &clip{Clip: m.Clip, shard: shard, row: row, frames: m.Frames}
+		if m.Audio != WavFile(m.Key) {
+			c.audio = m.Audio
+		}
+		ix.clips[m.Key] = c
+	}
+	for _, rej := range r.Rejects {
+		ix.rejects[*rej.Key] = rej
+	}
+}
+
+// write makes the manifest and the rejects and the index that names them.
+func (ix *indexer) write() (*manifests.Dataset, error) {
+	items, err := os.Open(ix.folder.Path(ix.plan.Items))
+	if err != nil {
+		return nil, err
+	}
+	defer items.Close()
+	manifest, err := ix.folder.newIndexFile(ManifestName)
+	if err != nil {
+		return nil, err
+	}
+	defer manifest.discard()
+	rejects, err := ix.folder.newIndexFile(RejectsName)
+	if err != nil {
+		return nil, err
+	}
+	defer rejects.discard()
+	for it, err := range manifests.Items(items, items.Name()) {
+		if err != nil {
+			return nil, err
+		}
+		if err := ix.place(&it, manifest.lines, rejects.lines); err != nil {
+			return nil, err
+		}
+	}
+	ix.totals.Rejects = rejects.lines.Lines()
+	ix.totals.Entries = manifest.lines.Lines()
+	ix.totals.Seconds = float64(ix.samples) / float64(ix.plan.Settings.Rate)
+
+	d := &manifests.Dataset{
+		Format: manifests.DatasetFormat, Version: manifests.DatasetVersion,
+		Settings: ix.plan.Settings, Mel: ix.mel, Totals: ix.totals, Shards: []manifests.Shard{},
+	}
+	for i, s := range ix.shards {
+		if ix.used[i] {
+			d.Shards = append(d.Shards, s)
+		}
+	}
+	if d.Manifest, err = manifest.commit("manifest"); err != nil {
+		return nil, err
+	}
+	if d.Rejects, err = rejects.commit("rejects"); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// place writes one item where it belongs.
+func (ix *indexer) place(it *manifests.Item, manifest, rejects *manifests.Writer) error {
+	if it.State == manifests.StateReject {
+		return rejects.Write(it.Reject)
+	}
+	if r, ok := ix.rejects[it.Key]; ok {
+		// The reason came from the utterance that was tried; this line may
+		// be another one with the same key.
+		r.Line, r.ID, r.Text = it.Line, it.ID, it.Text
+		return rejects.Write(&r)
+	}
+	c, ok := ix.clips[it.Key]
+	if !ok {
+		return fmt.Errorf("line %d: clip %s was planned but nothing made it", it.Line, it.Key)
+	}
+	e := manifests.Entry{
+		Audio: c.audio, Duration: float64(c.Samples) / float64(ix.plan.Settings.Rate), Text: it.Text,
+		ID: it.ID, Line: it.Line, Key: it.Key, Lang: it.Lang, Voice: it.Voice, Speed: it.Speed, Pitch: it.Pitch,
+		Clip: c.Clip,
+	}
+	if e.Audio == "" {
+		e.Audio = WavFile(it.Key)
+	}
+	if c.shard >= 0 {
+		ix.used[c.shard] = true
+		e.Row = manifests.Row{Shard: ix.shards[c.shard].File, Index: c.row, Frames: c.frames}
+	}
+	if !c.counted {
+		c.counted = true
+		ix.totals.Clips++
+		ix.totals.Frames += int64(c.frames)
+	}
+	ix.samples += int64(c.Samples)
+	return manifest.Write(&e)
+}
+
+// indexFile is a JSON lines file on its way into the index folder, under a
+// name that holds its hash: a committed one is never changed, so dataset.json
+// names the old or the new one and both are whole.
+type indexFile struct {
+	folder Folder
+	name   string
+	f      *os.File
+	buf    *bufio.Writer
+	lines  *manifests.Writer
+	sum    hash.Hash
+	crc    hash.Hash32
+	size   countWriter
+}
+
+func (f Folder) newIndexFile(name string) (*indexFile, error) {
+	file, err := os.Create(commit.Temp(f.Path(path.Join(indexDir, name))))
+	if err != nil {
+		return nil, err
+	}
+	x := &indexFile{folder: f, name: name, f: file, sum: sha256.New(), crc: crc32.New(castagnoli)}
+	x.buf = bufio.NewWriterSize(io.MultiWriter(file, x.sum, x.crc, &x.size), 1<<20)
+	x.lines = manifests.NewWriter(x.buf)
+	return x, nil
+}
+
+// commit places the file under its hash and links it to its well-known name
+// at the top of the folder, for tools that do not read dataset.json.
+func (x *indexFile) commit(point string) (manifests.File, error) {
+	err := x.buf.Flush()
+	if err == nil {
+		err = x.f.Sync()
+	}
+	if err = errors.Join(err, x.f.Close()); err != nil {
+		return manifests.File{}, err
+	}
+	file := indexFileName(x.name, [sha256.Size]byte(x.sum.Sum(nil)))
+	if err := commit.Adopt(point, x.f.Name(), x.folder.Path(file)); err != nil {
+		return manifests.File{}, err
+	}
+	if err := x.folder.link(point+"-link", file, x.name); err != nil {
+		return manifests.File{}, err
+	}
+	return manifests.File{File: file, Bytes: int64(x.size), CRC32C: fmt.Sprintf("%08x", x.crc.Sum32()), Lines: x.lines.Lines()}, nil
+}
+
+// indexFileName is where the content of that hash belongs, relative to the
+// folder, as in index/manifest-0c02d09a84459033.jsonl.
+func indexFileName(name string, sum [sha256.Size]byte) string {
+	stem, ext, _ := strings.Cut(name, ".")
+	return path.Join(indexDir, stem+"-"+hex.EncodeToString(sum[:8])+"."+ext)
+}
+
+// discard removes what was not committed.
+func (x *indexFile) discard() {
+	_ = x.f.Close()
+	_ = os.Remove(x.f.Name())
+}
+
+// link makes name another name of file, by a copy where the file system has
+// no hard links.
+func (f Folder) link(point, file, name string) error {
+	tmp := commit.Temp(f.Path(name))
+	_ = os.Remove(tmp)
+	if err := os.Link(f.Path(file), tmp); err == nil {
+		return commit.Rename(point, f.Path(name))
+	}
+	return commit.File(point, f.Path(name), func(w io.Writer) error {
+		src, err := os.Open(f.Path(file))
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(w, src)
+		return errors.Join(err, src.Close())
+	})
+}
+
+type countWriter int64
+
+func (c *countWriter) Write(p []byte) (int, error) {
+	*c += countWriter(len(p))
+	return len(p), nil
+}
