@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // How far an open quote is followed.
@@ -47,14 +48,15 @@ func newCSV(scan *scanner) (records, error) {
 func (c *csvRecords) next() (Line, error) {
 	row, number, err := c.row()
 	if err != nil {
-		return Line{}, err
+		l, _ := c.columns.line(row) // for its id
+		return Line{ID: strings.ToValidUTF8(l.ID, "\uFFFD")}, err
 	}
 	l, err := c.columns.line(row)
 	return numbered(l, number, err)
 }
 
 // row returns the fields of the next record, valid until the next call, and
-// the line where it starts.
+// the line where it starts. Fields that are not UTF-8 come with their error.
 func (c *csvRecords) row() (row []string, number int, err error) {
 	first, err := c.scan.next()
 	if err != nil {
@@ -66,10 +68,10 @@ func (c *csvRecords) row() (row []string, number int, err error) {
 	number = first.number
 	err = c.gather(first)
 	if err == nil {
-		err = vet(c.record)
-	}
-	if err == nil {
 		row, err = c.split()
+		if unfit := vet(c.record); unfit != nil {
+			err = unfit
+		}
 	}
 	_, err = numbered(Line{}, number, err)
 	return row, number, err

@@ -33,7 +33,7 @@ func TestCSVQuotes(t *testing.T) {
 			[]string{"3 b" + strings.Repeat("x", maxRecordBytes), "4 c"}, []string{"2 bad-csv", "5 bad-csv"}},
 		{"too long inside", "1,\"a\n" + strings.Repeat("x", maxLine+1) + "\n3,c\"\n",
 			[]string{"4 c\""}, []string{"2 bad-csv", "3 too-long"}},
-		{"bad bytes inside", "1,\"a\n\xff\"\n3,c\n", []string{"4 c"}, []string{"2 invalid-utf8"}},
+		{"bad bytes inside", "1,\"a\n\xff\"\n3,c\n", []string{"4 c"}, []string{"2 invalid-utf8 1"}},
 		{"fields after a break", "1,\"a\nb\",c\n3,d\n", []string{"4 d"}, []string{"2 field-count"}},
 	}
 	for _, tt := range tests {

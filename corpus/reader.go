@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Options says how to read a corpus.
@@ -178,10 +179,12 @@ func (f *lines) next() (Line, error) {
 	if raw.bad != nil {
 		return Line{}, raw.bad
 	}
-	if err := vet(raw.text); err != nil {
-		return numbered(Line{}, raw.number, err)
-	}
 	l, err := f.parse(raw.text)
+	// What is wrong with the bytes says more than what it did to the parsing;
+	// of the record only its id is still wanted.
+	if unfit := vet(raw.text); unfit != nil {
+		l, err = Line{ID: strings.ToValidUTF8(l.ID, "\uFFFD")}, unfit
+	}
 	return numbered(l, raw.number, err)
 }
 

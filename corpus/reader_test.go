@@ -121,7 +121,7 @@ func TestRecords(t *testing.T) {
 		{"csv prefers text to sentence", CSV, "sentence,text\ns,t\n", []Line{{Number: 2, Text: "t"}}, nil},
 		{"csv faults", CSV, "\nid,text\n\n1\n1,2,3\n4,\n5,\xff\n6,ok\n",
 			[]Line{{Number: 8, ID: "6", Text: "ok"}},
-			[]string{"3 empty", "4 field-count", "5 field-count", "6 empty 4", "7 invalid-utf8"}},
+			[]string{"3 empty", "4 field-count", "5 field-count", "6 empty 4", "7 invalid-utf8 5"}},
 		{"tsv quotes", TSV, "text\tid\n\"a \"\"b\"\"\"\t1\n\"a\" and \"b\"\t2\n\"\t3\n\"open\t4\n\"\"\t5\n6\n",
 			[]Line{{Number: 2, ID: "1", Text: `a "b"`}, {Number: 3, ID: "2", Text: `"a" and "b"`},
 				{Number: 4, ID: "3", Text: `"`}, {Number: 5, ID: "4", Text: `"open`}},
