@@ -1,0 +1,83 @@
+package transforms
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/melforge/melforge/datasets"
+	"github.com/melforge/melforge/forge"
+	"github.com/melforge/melforge/manifests"
+)
+
+func init() {
+	beam.RegisterType(reflect.TypeFor[manifests.Totals]())
+	beam.RegisterDoFn(reflect.TypeFor[*gatherFn]())
+	beam.RegisterDoFn(reflect.TypeFor[*indexFn]())
+}
+
+// WriteIndex commits the dataset once every shard is made.
+//
+//	PCollection<Made> → PCollection<manifests.Totals> with one element
+//
+// It runs even where nothing had to be made: lines that were removed leave the
+// manifest too.
+func WriteIndex(s beam.Scope, job Job, made beam.PCollection) beam.PCollection {
+	s = s.Scope("transforms.WriteIndex")
+	start := beam.Create(s, Made{})
+	all := beam.ParDo(s, &gatherFn{}, beam.Flatten(s, made, start))
+	return beam.ParDo(s, &indexFn{Job: job}, beam.GroupByKey(s, all))
+}
+
+// gatherFn puts everything under one key.
+type gatherFn struct{}
+
+// ProcessElement keys an element.
+func (*gatherFn) ProcessElement(m Made) (string, Made) { return "dataset", m }
+
+// indexFn writes the index from the results of all shards.
+type indexFn struct{ Job Job }
+
+// ProcessElement gets every shard that was made. A runner may deliver one
+// twice; the plan says which there must be.
+func (f *indexFn) ProcessElement(ctx context.Context, _ string, made func(*Made) bool, emit func(manifests.Totals)) error {
+	err := f.index(ctx, made, emit)
+	if err != nil {
+		process.fail(err)
+	}
+	return err
+}
+
+func (f *indexFn) index(ctx context.Context, made func(*Made) bool, emit func(manifests.Totals)) error {
+	folder := datasets.At(f.Job.Dir)
+	plan, err := folder.LoadPlan()
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for m := (Made{}); made(&m); {
+		names[m.Name] = true
+	}
+	results := make([]manifests.Result, 0, len(plan.Shards))
+	for _, s := range plan.Shards {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !names[s.Name] {
+			return fmt.Errorf("shard %s was planned but not made", s.Name)
+		}
+		r, err := forge.ReadResult(folder, s.Name)
+		if err != nil {
+			return err
+		}
+		results = append(results, r)
+	}
+	d, err := folder.Index(plan, results)
+	if err != nil {
+		return err
+	}
+	emit(d.Totals)
+	return nil
+}
