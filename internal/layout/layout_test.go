@@ -24,14 +24,14 @@ var mayImport = map[string][]string{
 	"mel":    {"audio"},           // features of samples
 	"tts":    {"audio", "worker"}, // speech makes samples, in a worker where it must
 
-	"manifests": {"audio", "mel"},                                                    // contracts name configurations, not engines
-	"shards":    {"commit", "manifests", "mel"},                                      // one file format
-	"dataset":   {"audio", "commit", "manifests", "mel", "shards"},                   // the folder and its rules
-	"plan":      {"commit", "corpus", "dataset", "manifests", "mel", "tts"},          // decides, never works
-	"forge":     {"audio", "commit", "dataset", "manifests", "mel", "shards", "tts"}, // works, never decides
+	"manifests": {"audio", "mel"},                                                     // contracts name configurations, not engines
+	"shards":    {"commit", "manifests", "mel"},                                       // one file format
+	"datasets":  {"audio", "commit", "manifests", "mel", "shards"},                    // the folder and its rules
+	"plan":      {"commit", "corpus", "datasets", "manifests", "mel", "tts"},          // decides, never works
+	"forge":     {"audio", "commit", "datasets", "manifests", "mel", "shards", "tts"}, // works, never decides
 
-	"transforms": {"dataset", "forge", "manifests", "mel", "tts"}, // Beam around the forge
-	"pipelines":  {"manifests", "transforms"},                     // the graphs
+	"transforms": {"datasets", "forge", "manifests", "mel", "tts"}, // Beam around the forge
+	"pipelines":  {"manifests", "transforms"},                      // the graphs
 }
 
 // onlyIn says which folders may import a package from outside, and why.

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
+
+	"github.com/melforge/melforge/mel"
+	"github.com/melforge/melforge/transforms"
+	"github.com/melforge/melforge/tts"
+)
+
+// places is where this machine has what we need.
+type places struct {
+	worker string // melforge-tts
+	cache  string
+}
+
+// locate finds them. The environment is read here and nowhere else.
+func locate() places {
+	var p places
+	if p.worker = os.Getenv("MELFORGE_TTS"); p.worker == "" {
+		if path, err := sibling("melforge-tts"); err == nil {
+			p.worker = path
+		}
+	}
+	if p.cache = os.Getenv("MELFORGE_CACHE"); p.cache == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			base = os.TempDir()
+		}
+		p.cache = filepath.Join(base, "melforge")
+	}
+	return p
+}
+
+// voices says how to open the speech engines here.
+func (p places) voices(u *ui, jobs int) tts.Options {
+	o := tts.Options{Worker: p.worker, CacheDir: p.cache, Jobs: jobs}
+	if u != nil {
+		o.Log = func(line string) { u.log.Info().Str("from", "melforge-tts").Msg(line) }
+	}
+	return o
+}
+
+// host is what this process brings to a pipeline.
+func host(p places, jobs int, u *ui) transforms.Host {
+	if jobs < 1 {
+		jobs = runtime.NumCPU()
+	}
+	return transforms.Host{Voices: p.voices(u, jobs), Engine: openEngine, Jobs: jobs}
+}
+
+func checkEngine(name string) error {
+	switch name {
+	case "auto", "cpu":
+		return nil
+	case "cuda":
+		return &usageError{errNoCUDA}
+	}
+	return usagef("--engine %s: want auto, cuda or cpu", name)
+}
+
+func openEngine(name string, c mel.Config, jobs int) (mel.Engine, error) {
+	if err := checkEngine(name); err != nil {
+		return nil, err
+	}
+	return mel.NewCPU(c, jobs)
+}
+
+// initBeam readies Beam in the process that launches a pipeline.
+func initBeam(l zerolog.Logger) error {
+	// pflag has set Beam's flags; the flag package only has to believe that
+	// the command line was parsed.
+	if err := flag.CommandLine.Parse(nil); err != nil {
+		return err
+	}
+	beam.Init()
+	bridgeLogs(l)
+	// Remote runners stage this very binary: Beam would otherwise build one
+	// without cgo, and without HDF5.
+	if *jobopts.WorkerBinary == "" {
+		if self, err := os.Executable(); err == nil {
+			*jobopts.WorkerBinary = self
+		}
+	}
+	return nil
+}
+
+// addBeamFlags passes Beam's own flags through. There are dozens; they are
+// hidden from the help of each command.
+func addBeamFlags(f *pflag.FlagSet) {
+	flag.VisitAll(func(g *flag.Flag) {
+		if f.Lookup(g.Name) != nil || g.Name == "worker" {
+			return
+		}
+		p := pflag.PFlagFromGoFlag(g)
+		p.Shorthand = "" // pflag gives one-letter Go flags a shorthand
+		p.Hidden = true
+		f.AddFlag(p)
+	})
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/melforge/melforge/corpus"
+	"github.com/melforge/melforge/datasets"
+	"github.com/melforge/melforge/manifests"
+	"github.com/melforge/melforge/mel"
+	"github.com/melforge/melforge/plan"
+	"github.com/melforge/melforge/tts"
+)
+
+// kind is one of the commands that make a dataset, or a part of one.
+type kind struct {
+	use, short, long, example string
+	speech, mels, dryRun      bool
+	source                    string
+}
+
+var (
+	runKind = kind{
+		use: "run CORPUS", short: "Speak a corpus, compute its mels and write the dataset",
+		long: `Plans, speaks, computes and indexes: CORPUS becomes a dataset in the folder
+--out. Run again with a longer corpus it makes only what is new; interrupted,
+the same command goes on.`,
+		example: `  melforge run corpus.txt --out dataset
+  melforge run lines.csv.gz --out dataset --voice espeak/en-gb --mel whisper-128
+  melforge run corpus.jsonl --out /shared/dataset --runner flink --endpoint host:8099`,
+		speech: true, mels: true, source: "corpus",
+	}
+	synthKind = kind{
+		use: "synth CORPUS", short: "Only speak a corpus: wavs and manifest, no mels",
+		long: `Speaks CORPUS into the folder --out and writes its manifest. "melforge mel
+DIR" computes the mels later.`,
+		example: `  melforge synth corpus.txt --out dataset && melforge mel dataset`,
+		speech:  true, source: "corpus",
+	}
+	melKind = kind{
+		use: "mel SOURCE", short: "Only compute mels: of a dataset's wavs, or of wavs you have",
+		long: `Computes the mels of SOURCE: a dataset that synth made (its mels are added to
+it), a NeMo manifest, a folder of wavs (with a .txt beside each, if there is
+one), or an LJSpeech metadata.csv. Wavs are read where they are, mixed to mono
+and resampled where needed.`,
+		example: `  melforge mel dataset
+  melforge mel LJSpeech-1.1/metadata.csv --out dataset
+  melforge mel recordings/ --out dataset --mel whisper-128`,
+		mels: true, source: "source",
+	}
+	planKind = kind{
+		use: "plan CORPUS", short: "Say what run would do, and do nothing",
+		long: `Reads CORPUS and the dataset in --out, if there is one, and says how many clips
+are new, reused and rejected, and about how long, how large and how many hours
+of audio the run will be. The same as run --dry-run.`,
+		example: `  melforge plan corpus.txt --out dataset`,
+		speech:  true, mels: true, dryRun: true, source: "corpus",
+	}
+)
+
+// makeFlags are the flags of the commands above.
+type makeFlags struct {
+	out, format, voice, lang, mel, engine, maxRejects string
+	jobs, shardSize, maxChars                         int
+	seed                                              int64
+	gates                                             manifests.Gates
+	retry, dryRun                                     bool
+	cache                                             string
+}
+
+func (a *app) makeCommand(k kind) *cobra.Command {
+	fl := &makeFlags{}
+	cmd := &cobra.Command{
+		Use: k.use, Short: k.short, Example: k.example, Args: oneArg(k.source),
+		Long: k.long + "\n\nBeam's own flags (--runner, --endpoint, --environment_type, …) are listed by\n\"melforge help beam-flags\".\n\n" + exitHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.make(cmd, k, fl, args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&fl.out, "out", "o", "", "the dataset's folder")
+	f.StringVar(&fl.format, "format", "auto", "format of the corpus: auto, "+strings.Join(corpus.Formats(), ", "))
+	if k.speech {
+		f.StringVar(&fl.voice, "voice", "piper/jenny", "the voice for lines that name none (melforge voices lists them)")
+		f.IntVar(&fl.maxChars, "max-chars", tts.MaxChars, "reject texts of more characters")
+	}
+	f.StringVar(&fl.lang, "lang", "", "the language for lines that name none, as in en")
+	f.StringVar(&fl.mel, "mel", "whisper-80", "mel configuration: "+strings.Join(mel.Presets(), ", "))
+	f.StringVar(&fl.engine, "engine", "auto", "what computes the mels: auto, cuda, cpu")
+	f.IntVarP(&fl.jobs, "jobs", "j", runtime.NumCPU(), "clips worked on at once")
+	f.IntVar(&fl.shardSize, "shard-size", 512, "clips in a shard")
+	f.Int64Var(&fl.seed, "seed", 0, "seed of every random draw; it is stored in the dataset")
+	f.Float64Var(&fl.gates.MinSeconds, "min-seconds", 0.1, "reject shorter clips")
+	f.Float64Var(&fl.gates.MaxSeconds, "max-seconds", 30, "reject longer clips")
+	f.Float64Var(&fl.gates.MinPeak, "min-peak", 0.005, "reject clips whose loudest sample is below this part of full scale")
+	f.StringVar(&fl.maxRejects, "max-rejects", "10%", "exit with 3 if more lines are rejected: a number, or a part of all lines with %")
+	f.BoolVar(&fl.retry, "retry-rejects", false, "try again what an earlier run could not speak")
+	f.StringVar(&fl.cache, "cache", "", "folder for unpacked voices (default: the user's cache folder)")
+	if !k.dryRun {
+		f.BoolVarP(&fl.dryRun, "dry-run", "n", false, "say what would be done and do nothing")
+	} else {
+		fl.dryRun = true
+	}
+	addBeamFlags(f)
+	return cmd
+}
+
+// job is a checked command line.
+type job struct {
+	*makeFlags
+	kind    kind
+	cmd     *cobra.Command
+	source  string
+	remel   bool // the source is the dataset itself
+	folder  datasets.Folder
+	limit   rejectLimit
+	options plan.Options
+	places  places
+}
+
+// make is run, synth, mel and plan.
+func (a *app) make(cmd *cobra.Command, k kind, fl *makeFlags, source string) error {
+	j, err := a.check(cmd, k, fl, source)
+	if err != nil {
+		return err
+	}
+	voices := tts.Open(j.places.voices(a.ui, fl.jobs))
+	defer voices.Close()
+	j.options.Voices = voices
+	if err := a.checkVoice(cmd.Context(), j); err != nil {
+		return err
+	}
+	a.showConfig(j)
+	if fl.dryRun {
+		return a.dryRun(cmd.Context(), j)
+	}
+	return a.carryOut(cmd.Context(), j)
+}
+
+// check turns flags into a job and refuses what cannot work, before anything
+// is touched.
+func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*job, error) {
+	j := &job{makeFlags: fl, kind: k, cmd: cmd, source: source}
+	if err := j.checkFolder(); err != nil {
+		return nil, err
+	}
+	config, err := mel.Preset(fl.mel)
+	if err != nil {
+		return nil, usagef("--mel: %w", err)
+	}
+	if err := checkEngine(fl.engine); err != nil {
+		return nil, err
+	}
+	if r := runner(); !slices.Contains(runners, r) {
+		return nil, usagef("--runner %s: want one of %s", r, strings.Join(runners, ", "))
+	}
+	if fl.jobs < 1 || fl.shardSize < 1 {
+		return nil, usagef("--jobs and --shard-size: want at least 1")
+	}
+	if k.speech && fl.maxChars < 1 {
+		return nil, usagef("--max-chars: want at least 1")
+	}
+	if g := fl.gates; g.MinSeconds < 0 || g.MaxSeconds <= g.MinSeconds || g.MinPeak < 0 || g.MinPeak > 1 {
+		return nil, usagef("--min-seconds, --max-seconds, --min-peak: want 0 ≤ min < max and a peak between 0 and 1")
+	}
+	if j.limit, err = parseLimit(fl.maxRejects); err != nil {
+		return nil, err
+	}
+	j.places = locate()
+	if fl.cache != "" {
+		j.places.cache = fl.cache
+	}
+	j.options = plan.Options{
+		Speech: k.speech, RetryRejects: fl.retry, DryRun: fl.dryRun, Jobs: fl.jobs,
+		Settings: manifests.Settings{
+			Format: fl.format, Voice: fl.voice, Lang: fl.lang, Rate: config.Rate, Seed: fl.seed,
+			ShardSize: fl.shardSize, MaxChars: fl.maxChars, Gates: fl.gates,
+		},
+	}
+	if k.mels {
+		j.options.Mel = &config
+	}
+	return j, nil
+}
+
+// checkFolder finds the dataset's folder. For mel it may be the source itself.
+func (j *job) checkFolder() error {
+	if j.kind.source == "source" {
+		src := datasets.At(j.source)
+		d, _, err := src.Load()
+		if d != nil && (j.out == "" || sameFile(j.out, j.source)) {
+			j.out, j.remel = j.source, true
+		} else if d != nil {
+			j.source = src.Path(datasets.ManifestName) // another dataset's wavs
+		} else if err != nil && j.out == "" {
+			return err
+		}
+	}
+	if j.out == "" {
+		return usagef("%s: say where the dataset goes, as in --out dataset", j.cmd.CommandPath())
+	}
+	out, err := filepath.Abs(j.out)
+	if err != nil {
+		return err
+	}
+	j.folder = datasets.At(out)
+	return j.folder.CheckOurs()
+}
+
+func sameFile(a, b string) bool {
+	x, errA := filepath.Abs(a)
+	y, errB := filepath.Abs(b)
+	return errA == nil && errB == nil && x == y
+}
+
+// checkVoice resolves the default voice: a wrong one is a mistake on the
+// command line, not in every line of the corpus.
+func (a *app) checkVoice(ctx context.Context, j *job) error {
+	if !j.kind.speech {
+		return nil
+	}
+	v, err := j.options.Voices.Resolve(ctx, j.voice)
+	var unknown *tts.UnknownVoice
+	if errors.As(err, &unknown) {
+		return usagef("--voice: %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("voice %s: %w", j.voice, err)
+	}
+	j.options.Settings.Voice = v.String()
+	return nil
+}
+
+// runners are those that Beam registers. Naming another one would end the
+// process in the middle of Beam.
+var runners = []string{
+	"prism", "direct", "flink", "spark", "dataflow", "universal", "dot",
+	"PrismRunner", "DirectRunner", "FlinkRunner", "SparkRunner", "DataflowRunner", "PortableRunner", "portable",
+}
+
+// runner is Beam's --runner, prism where none is named.
+func runner() string {
+	if f := flag.Lookup("runner"); f != nil && f.Value.String() != "" {
+		return f.Value.String()
+	}
+	return "prism"
+}
