@@ -1,0 +1,45 @@
+package tts
+
+import "testing"
+
+func TestParseVoice(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want Voice
+	}{
+		{"piper/jenny", Voice{"piper", "jenny", ""}},
+		{"espeak/en-us+f3", Voice{"espeak", "en-us+f3", ""}},
+		{"piper/libritts:12", Voice{"piper", "libritts", "12"}},
+	} {
+		if got, err := ParseVoice(c.in); err != nil || got != c.want || got.String() != c.in {
+			t.Errorf("ParseVoice(%q) = %+v, %v", c.in, got, err)
+		}
+	}
+	for _, in := range []string{"", "jenny", "/", "piper/", "/jenny", "piper/-v", "piper/../x", "piper/a/b", "piper/a:", "piper/a:b:c", "piper/a b", "Piper/a", "piper/.a", "piper/a\n", "espeak/en;id"} {
+		if v, err := ParseVoice(in); err == nil {
+			t.Errorf("ParseVoice(%q) = %+v, want an error", in, v)
+		}
+	}
+}
+
+func FuzzParseVoice(f *testing.F) {
+	for _, s := range []string{"piper/jenny", "espeak/en-us+f3", "piper/libritts:12", "a/b:c", "//:"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if v, err := ParseVoice(s); err == nil && v.String() != s {
+			t.Errorf("%q became %q", s, v)
+		}
+	})
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"jenny", "jeny", 1}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
