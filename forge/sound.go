@@ -94,14 +94,12 @@ func (m *making) sound(ctx context.Context, it *manifests.Item, c *clip) error {
 			return m.accept(pcm, b, c)
 		}
 	}
-	start := time.Now()
 	pcm, err := m.speak(ctx, it)
-	m.cost.speech.since(start)
 	if err != nil {
 		return err
 	}
 	c.Spoken = true
-	start = time.Now()
+	start := time.Now()
 	defer func() { m.cost.wav.since(start) }()
 	pcm = m.forge.resampler.Resample(pcm, m.plan.Settings.Rate)
 	b := audio.AppendWAV(nil, pcm)
@@ -121,6 +119,8 @@ func (m *making) speak(ctx context.Context, it *manifests.Item) (audio.PCM, erro
 		return audio.PCM{}, err
 	}
 	defer m.forge.speaking.Release(1)
+	start := time.Now() // waiting for a voice is no cost of speech
+	defer func() { m.cost.speech.since(start) }()
 	pcm, err := m.forge.voices.Speak(ctx, tts.Utterance{Text: it.Text, Voice: v, Speed: it.Speed, Pitch: it.Pitch})
 	var refused *tts.Refusal
 	if errors.As(err, &refused) {

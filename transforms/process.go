@@ -14,8 +14,8 @@ import (
 // of the machine to use. It differs from machine to machine and therefore does
 // not travel with the pipeline.
 type Host struct {
-	// Voices says how to open the speech engines on this machine.
-	Voices tts.Options
+	// Voices are the speech engines of this machine. The host closes them.
+	Voices *tts.Set
 	// Engine opens the mel engine of that name ("auto", "cpu", "cuda") for at
 	// most jobs clips at once.
 	Engine func(name string, c mel.Config, jobs int) (mel.Engine, error)
@@ -72,7 +72,7 @@ func (p *Process) fail(err error) {
 	}
 }
 
-// Close ends the workers of this process.
+// Close ends the engines that this process opened.
 func (p *Process) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,11 +111,7 @@ func (p *Process) forge(plan *manifests.Plan, engine string, jobs int) (*forge.F
 		}
 		p.close = append(p.close, eng.Close)
 	}
-	o := p.host.Voices
-	o.Jobs = jobs
-	voices := tts.Open(o)
-	p.close = append(p.close, voices.Close)
-	f := forge.New(voices, eng, jobs, &p.progress)
+	f := forge.New(p.host.Voices, eng, jobs, &p.progress)
 	p.forges[key] = f
 	return f, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/melforge/melforge/internal/nearest"
 )
 
 // defaultVoices are what an engine's name alone means.
@@ -75,17 +77,18 @@ func (s *Set) unknown(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("unknown voice %q, and no engine to ask: %w", name, err)
 	}
-	best, nearest := len(name)/2+2, ""
+	full := strings.Contains(name, "/")
+	byName := map[string]string{}
+	var names []string
 	for _, i := range infos {
 		known := i.Voice
-		if !strings.Contains(name, "/") {
+		if !full {
 			_, known, _ = strings.Cut(known, "/")
 		}
-		if d := distance(name, known); d < best {
-			best, nearest = d, i.Voice
-		}
+		byName[known] = i.Voice
+		names = append(names, known)
 	}
-	return &UnknownVoice{Name: name, Nearest: nearest}
+	return &UnknownVoice{Name: name, Nearest: byName[nearest.Of(name, len(name)/2+1, names)]}
 }
 
 // UnknownVoice is the error for a name that no engine knows.
@@ -100,25 +103,4 @@ func (u *UnknownVoice) Error() string {
 		return fmt.Sprintf("unknown voice %q: `melforge voices` lists them all", u.Name)
 	}
 	return fmt.Sprintf("unknown voice %q: did you mean %s? `melforge voices` lists them all", u.Name, u.Nearest)
-}
-
-// distance is Levenshtein's: how many letters to insert, delete or change.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

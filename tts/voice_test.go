@@ -32,14 +32,3 @@ func FuzzParseVoice(f *testing.F) {
 		}
 	})
 }
-
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"", "abc", 3}, {"jenny", "jeny", 1}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}

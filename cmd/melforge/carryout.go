@@ -96,7 +96,7 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 
 // runPipeline runs the Beam job with a progress line beside it.
 func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipelines.Summary, error) {
-	proc := transforms.Open(host(j.places, j.jobs, a.ui))
+	proc := transforms.Open(host(j.options.Voices))
 	defer proc.Close()
 	if err := initBeam(a.ui.log); err != nil {
 		return pipelines.Summary{}, err

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/melforge/melforge/internal/nearest"
 )
 
 // loadConfig sets every flag that the configuration file names and the command
@@ -30,7 +32,7 @@ func (a *app) loadConfig(cmd *cobra.Command) error {
 	for _, v := range values {
 		f := cmd.Flags().Lookup(v.name)
 		if f == nil || v.name == "config" {
-			return fmt.Errorf("%s, line %d: %s has no flag %q%s", a.config, v.line, cmd.CommandPath(), v.name, nearest(cmd, v.name))
+			return fmt.Errorf("%s, line %d: %s has no flag %q%s", a.config, v.line, cmd.CommandPath(), v.name, didYouMean(cmd, v.name))
 		}
 		if f.Changed {
 			continue
@@ -85,39 +87,18 @@ func parseConfig(b []byte) ([]setting, error) {
 	return out, nil
 }
 
-// nearest suggests the flag that was probably meant.
-func nearest(cmd *cobra.Command, name string) string {
-	best, at := "", 3
+// didYouMean suggests the flag that was probably meant.
+func didYouMean(cmd *cobra.Command, name string) string {
+	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := distance(f.Name, name); d < at && !f.Hidden {
-			best, at = f.Name, d
+		if !f.Hidden {
+			names = append(names, f.Name)
 		}
 	})
-	if best == "" {
-		return ""
+	if best := nearest.Of(name, 2, names); best != "" {
+		return fmt.Sprintf(" (did you mean %s?)", best)
 	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diag+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }
 
 // resolved lists the flags of a command with their final values, Beam's own

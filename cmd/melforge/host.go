@@ -40,21 +40,16 @@ func locate() places {
 	return p
 }
 
-// voices says how to open the speech engines here.
-func (p places) voices(u *ui, jobs int) tts.Options {
-	o := tts.Options{Worker: p.worker, CacheDir: p.cache, Jobs: jobs}
-	if u != nil {
-		o.Log = func(line string) { u.log.Info().Str("from", "melforge-tts").Msg(line) }
-	}
-	return o
+// voices opens the speech engines here.
+func (p places) voices(l zerolog.Logger, jobs int) *tts.Set {
+	return tts.Open(tts.Options{Worker: p.worker, CacheDir: p.cache, Jobs: jobs, Log: func(line string) {
+		l.Info().Str("from", "melforge-tts").Msg(line)
+	}})
 }
 
 // host is what this process brings to a pipeline.
-func host(p places, jobs int, u *ui) transforms.Host {
-	if jobs < 1 {
-		jobs = runtime.NumCPU()
-	}
-	return transforms.Host{Voices: p.voices(u, jobs), Engine: openEngine, Jobs: jobs}
+func host(voices *tts.Set) transforms.Host {
+	return transforms.Host{Voices: voices, Engine: openEngine, Jobs: runtime.NumCPU()}
 }
 
 func checkEngine(name string) error {

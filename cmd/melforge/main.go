@@ -8,11 +8,13 @@ import (
 	"flag"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx" // registers the runners and their flags
+	"github.com/rs/zerolog"
 
 	"github.com/melforge/melforge/transforms"
 )
@@ -51,7 +53,9 @@ func isBeamWorker(args []string) bool {
 // serveBeam works for a runner until it hangs up.
 func serveBeam() {
 	flag.Parse()
-	p := transforms.Open(host(locate(), 0, nil))
+	voices := locate().voices(zerolog.New(os.Stderr), runtime.NumCPU())
+	defer voices.Close()
+	p := transforms.Open(host(voices))
 	defer p.Close()
 	beam.Init() // does not return in a worker
 }

@@ -133,7 +133,7 @@ func (a *app) make(cmd *cobra.Command, k kind, fl *makeFlags, source string) err
 	if err != nil {
 		return err
 	}
-	voices := tts.Open(j.places.voices(a.ui, fl.jobs))
+	voices := j.places.voices(a.ui.log, fl.jobs)
 	defer voices.Close()
 	j.options.Voices = voices
 	if err := a.checkVoice(cmd.Context(), j); err != nil {

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/melforge/melforge/tts"
 )
 
 func (a *app) voicesCommand() *cobra.Command {
@@ -24,7 +22,7 @@ licence. PREFIX restricts the list.`,
 			if len(args) > 0 {
 				prefix = args[0]
 			}
-			set := tts.Open(locate().voices(a.ui, runtime.NumCPU()))
+			set := locate().voices(a.ui.log, runtime.NumCPU())
 			defer set.Close()
 			infos, err := set.Voices(cmd.Context())
 			for _, v := range infos {
