@@ -60,13 +60,15 @@ func (f *indexFn) index(ctx context.Context, made func(*Made) bool, emit func(ma
 	for m := (Made{}); made(&m); {
 		names[m.Name] = true
 	}
+	for _, s := range plan.Shards {
+		if !names[s.Name] {
+			return fmt.Errorf("shard %s was planned but not made", s.Name)
+		}
+	}
 	results := make([]manifests.Result, 0, len(plan.Shards))
 	for _, s := range plan.Shards {
 		if err := ctx.Err(); err != nil {
 			return err
-		}
-		if !names[s.Name] {
-			return fmt.Errorf("shard %s was planned but not made", s.Name)
 		}
 		r, err := forge.ReadResult(folder, s.Name)
 		if err != nil {
