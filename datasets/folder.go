@@ -27,6 +27,7 @@ const (
 	// workDir holds the lock, the plan and the results of an unfinished run.
 	workDir    = ".melforge"
 	resultsDir = workDir + "/results"
+	scratchDir = workDir + "/tmp"
 )
 
 // Folder is the place of a dataset.
@@ -74,6 +75,16 @@ func (f Folder) Prepare() error {
 		}
 	}
 	return nil
+}
+
+// Scratch makes an empty folder for temporary files of the run that holds the
+// lock. Finish removes it, and so does the next run.
+func (f Folder) Scratch() (string, error) {
+	dir := f.Path(scratchDir)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	return dir, os.Mkdir(dir, 0o755)
 }
 
 // CheckOurs refuses a folder that is there, is not empty, and is no dataset.

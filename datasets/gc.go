@@ -34,7 +34,7 @@ func (f Folder) FindGarbage() ([]Garbage, error) {
 		named[e.Audio] = true
 	}
 	var found []Garbage
-	for _, dir := range []string{wavDir, shardDir, indexDir, resultsDir} {
+	for _, dir := range []string{wavDir, shardDir, indexDir, resultsDir, scratchDir} {
 		err := f.walk(dir, func(rel string, size int64) {
 			if !named[rel] {
 				found = append(found, Garbage{rel, size})

@@ -37,8 +37,10 @@ func (f Folder) LoadPlan() (*manifests.Plan, error) {
 
 // Finish removes the plan and the results that the index has taken up.
 func (f Folder) Finish() error {
-	if err := os.RemoveAll(f.Path(resultsDir)); err != nil {
-		return err
+	for _, dir := range []string{resultsDir, scratchDir} {
+		if err := os.RemoveAll(f.Path(dir)); err != nil {
+			return err
+		}
 	}
 	for _, name := range []string{planFile(), ItemsFile()} {
 		if err := os.Remove(f.Path(name)); err != nil && !os.IsNotExist(err) {

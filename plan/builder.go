@@ -74,8 +74,7 @@ func newBuilder(folder datasets.Folder, o Options) (*builder, error) {
 	if b.decided, err = json.Marshal([]any{o.Mel, o.Settings.Gates}); err != nil {
 		return nil, err
 	}
-	_, err = os.Stat(folder.Path("wavs"))
-	b.hasWavs = err == nil
+	b.hasWavs = exists(folder.Path("wavs"))
 	if old == nil {
 		return b, nil
 	}
@@ -88,11 +87,19 @@ func (b *builder) learn(old *manifests.Dataset) error {
 	if sameMel || b.opts.Mel == nil {
 		b.base = len(old.Shards)
 	}
+	whole := map[string]bool{}
+	for _, s := range old.Shards {
+		st, err := os.Stat(b.folder.Path(s.File))
+		whole[s.File] = err == nil && st.Size() == s.Bytes
+	}
 	for e, err := range b.folder.Entries(old) {
 		if err != nil {
-			return fmt.Errorf("cannot build on the dataset as it is: %w (melforge verify %s says more)", err, b.folder.Dir())
+			return fmt.Errorf("cannot build on the dataset as it is: %w (--repair makes what is lost again)", err)
 		}
-		if b.opts.Mel == nil || sameMel && e.HasMel() {
+		if b.opts.Repair && !exists(b.folder.Path(e.Audio)) {
+			continue
+		}
+		if b.opts.Mel == nil || sameMel && whole[e.Shard] {
 			b.seen[e.Key] = inDataset
 		}
 	}
@@ -109,6 +116,11 @@ func (b *builder) learn(old *manifests.Dataset) error {
 		}
 	}
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func (b *builder) openShard() {

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/corpus"
@@ -34,6 +33,9 @@ type Options struct {
 	Settings manifests.Settings
 	// RetryRejects tries again what an earlier run could not speak.
 	RetryRejects bool
+	// Repair also makes again clips whose wav is missing. Missing shards are
+	// made again in any case.
+	Repair bool
 	// DryRun decides everything and writes nothing.
 	DryRun bool
 	// Jobs is for the estimate of time only.
@@ -180,11 +182,7 @@ func (b *builder) haveWav(it manifests.Item) bool {
 	if it.Audio != "" {
 		return true
 	}
-	if !b.hasWavs {
-		return false
-	}
-	_, err := os.Stat(b.folder.Path(datasets.WavFile(it.Key)))
-	return err == nil
+	return b.hasWavs && exists(b.folder.Path(datasets.WavFile(it.Key)))
 }
 
 func (b *builder) reject(line corpus.Line, stage manifests.Stage, reason, detail string) error {

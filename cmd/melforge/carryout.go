@@ -67,6 +67,11 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	if j.repair {
+		if err := a.mend(j); err != nil {
+			return err
+		}
+	}
 	p, err := a.makePlan(ctx, j)
 	if err != nil {
 		return err
@@ -98,6 +103,14 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipelines.Summary, error) {
 	proc := transforms.Open(host(j.options.Voices))
 	defer proc.Close()
+	// Beam's local runner leaves a temporary file behind at every run.
+	scratch, err := j.folder.Scratch()
+	if err != nil {
+		return pipelines.Summary{}, err
+	}
+	if err := os.Setenv("TMPDIR", scratch); err != nil {
+		return pipelines.Summary{}, err
+	}
 	if err := initBeam(a.ui.log); err != nil {
 		return pipelines.Summary{}, err
 	}

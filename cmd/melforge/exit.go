@@ -51,7 +51,7 @@ type problemsError struct {
 }
 
 func (p *problemsError) Error() string {
-	return fmt.Sprintf("%d problems found in %s: run the command that made it again to mend what it can", p.n, p.dir)
+	return fmt.Sprintf("%d problems found in %s: run the command that made it again with --repair", p.n, p.dir)
 }
 
 // exit reports an error and gives the process its exit code.

@@ -112,6 +112,53 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 }
 
+// TestRepair damages a dataset and wants one command to mend it, without
+// speaking what is there.
+func TestRepair(t *testing.T) {
+	needEspeak(t)
+	corpus := corpusFile(t, "c.txt", lines(6)...)
+	for name, c := range map[string]struct {
+		pattern string
+		damage  bool
+		spoken  float64
+	}{
+		"shard gone":       {"shards/*.h5", false, 0},
+		"shard damaged":    {"shards/*.h5", true, 0},
+		"wav gone":         {"wavs/*/*.wav", false, 1},
+		"wav damaged":      {"wavs/*/*.wav", true, 1},
+		"manifest gone":    {"index/manifest-*", false, 0},
+		"manifest damaged": {"index/manifest-*", true, 0},
+		"link gone":        {"manifest.jsonl", false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "d")
+			ok(t, speak(corpus, dir, "--shard-size", "3")...)
+			path := glob(t, dir, c.pattern)[0]
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if c.damage {
+				b[len(b)-5] ^= 1
+				if err := os.WriteFile(path, b, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m := messages(t, ok(t, speak(corpus, dir, "--shard-size", "3", "--repair", "--json")...))
+			if m["summary"]["spoken"] != c.spoken {
+				t.Errorf("%v clips were spoken, want %v", m["summary"]["spoken"], c.spoken)
+			}
+			ok(t, "verify", dir, "--read-data")
+			if got := len(entries(t, dir)); got != 6 {
+				t.Errorf("%d of 6 entries", got)
+			}
+		})
+	}
+}
+
 // TestDamagedIndexIsRefused wants no command to build on a broken dataset.json.
 func TestDamagedIndexIsRefused(t *testing.T) {
 	needEspeak(t)

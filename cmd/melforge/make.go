@@ -72,7 +72,7 @@ type makeFlags struct {
 	jobs, shardSize, maxChars                         int
 	seed                                              int64
 	gates                                             manifests.Gates
-	retry, dryRun                                     bool
+	retry, repair, dryRun                             bool
 	cache                                             string
 }
 
@@ -104,6 +104,7 @@ func (a *app) makeCommand(k kind) *cobra.Command {
 	f.Float64Var(&fl.gates.MinPeak, "min-peak", 0.005, "reject clips whose loudest sample is below this part of full scale")
 	f.StringVar(&fl.maxRejects, "max-rejects", "10%", "exit with 3 if more lines are rejected: a number, or a part of all lines with %")
 	f.BoolVar(&fl.retry, "retry-rejects", false, "try again what an earlier run could not speak")
+	f.BoolVar(&fl.repair, "repair", false, "first check every file of the dataset, and make again what is missing or damaged")
 	f.StringVar(&fl.cache, "cache", "", "folder for unpacked voices (default: the user's cache folder)")
 	if !k.dryRun {
 		f.BoolVarP(&fl.dryRun, "dry-run", "n", false, "say what would be done and do nothing")
@@ -180,7 +181,7 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 		j.places.cache = fl.cache
 	}
 	j.options = plan.Options{
-		Speech: k.speech, RetryRejects: fl.retry, DryRun: fl.dryRun, Jobs: fl.jobs,
+		Speech: k.speech, RetryRejects: fl.retry, Repair: fl.repair, DryRun: fl.dryRun, Jobs: fl.jobs,
 		Settings: manifests.Settings{
 			Format: fl.format, Voice: fl.voice, Lang: fl.lang, Rate: config.Rate, Seed: fl.seed,
 			ShardSize: fl.shardSize, MaxChars: fl.maxChars, Gates: fl.gates,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -111,7 +112,7 @@ func summaryText(m summary) string {
 	fmt.Fprintf(&b, "  written: %s\n", size(m.Bytes))
 	fmt.Fprintf(&b, "%s: %s entries, %s of audio, %d shards (%d new), %s rejects\n",
 		m.Out, count(d.Entries), hours(d.Seconds), m.Shards, m.NewShards, count(d.Rejects))
-	fmt.Fprintf(&b, "next:\n  melforge verify %s --read-data\n  melforge inspect %s\n", m.Out, m.Out)
+	fmt.Fprintf(&b, "next:\n  %s verify %s --read-data\n  %s inspect %s\n", os.Args[0], m.Out, os.Args[0], m.Out)
 	return b.String()
 }
 
