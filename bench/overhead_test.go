@@ -135,6 +135,7 @@ func (o *overhead) prepare(b *testing.B) (datasets.Folder, *manifests.Plan) {
 	}
 	p, err := plan.Make(context.Background(), folder, r, plan.Options{
 		Speech: true, Mel: &o.mel, Voices: o.voices, Jobs: o.jobs,
+		Variety: plan.Variety{Voices: []plan.Choice{{Voice: o.voice.String(), Weight: 1}}, Speed: plan.Range{Low: 1, High: 1}},
 		Settings: manifests.Settings{
 			Voice: o.voice.String(), Rate: o.mel.Rate, ShardSize: len(o.texts)/2 + 1, MaxChars: tts.MaxChars,
 			Gates: manifests.Gates{MaxSeconds: 30},

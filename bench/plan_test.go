@@ -39,7 +39,8 @@ func BenchmarkPlan(b *testing.B) {
 			for b.Loop() {
 				planOnce(b, path, n, plan.Options{
 					Speech: true, Mel: &config, Voices: voices, Jobs: 2,
-					Settings: manifests.Settings{Voice: "espeak/en-us", Rate: config.Rate, ShardSize: 512, MaxChars: tts.MaxChars},
+					Variety:  plan.Variety{Voices: []plan.Choice{{Voice: "espeak/en-us", Weight: 1}}, Speed: plan.Range{Low: 1, High: 1}},
+					Settings: manifests.Settings{Rate: config.Rate, ShardSize: 512, MaxChars: tts.MaxChars},
 				})
 			}
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "lines/s")

@@ -40,8 +40,13 @@ type Dataset struct {
 // the dataset's content: flags that only change how fast it is made are not in it.
 type Settings struct {
 	Format string `json:"format"`
-	Voice  string `json:"voice,omitempty"`
-	Lang   string `json:"lang,omitempty"`
+	// Voice lists the voices for lines that name none, with their weights;
+	// Speed and Pitch are a value or a range for lines that do not say.
+	Voice    string `json:"voice,omitempty"`
+	Speed    string `json:"speed,omitempty"`
+	Pitch    string `json:"pitch,omitempty"`
+	Variants int    `json:"variants,omitempty"`
+	Lang     string `json:"lang,omitempty"`
 	// Rate is that of all wavs made and of all samples counted.
 	Rate      int   `json:"rate"`
 	Seed      int64 `json:"seed"`

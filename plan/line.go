@@ -34,73 +34,98 @@ type voice struct {
 // that is stored: the resampler and the rounding. It changes with them.
 const soundVersion = "1"
 
-// decide turns a corpus line into an item with its key, or refuses it.
-func (b *builder) decide(ctx context.Context, line corpus.Line) (manifests.Item, *refusal, error) {
+// item begins an item with what every kind of line has.
+func (b *builder) item(line corpus.Line) manifests.Item {
 	it := manifests.Item{Line: line.Number, ID: line.ID, Lang: line.Lang}
 	if it.Lang == "" {
 		it.Lang = b.opts.Settings.Lang
 	}
-	if b.opts.Speech {
-		return b.decideSpeech(ctx, it, line)
-	}
-	return b.decideGiven(it, line)
+	return it
 }
 
-func (b *builder) decideSpeech(ctx context.Context, it manifests.Item, line corpus.Line) (manifests.Item, *refusal, error) {
+// addSpeech decides a line that is to be spoken, once for each variant.
+func (b *builder) addSpeech(ctx context.Context, line corpus.Line) error {
 	text, err := tts.Clean(line.Text, b.opts.Settings.MaxChars)
 	var refused *tts.Refusal
 	if errors.As(err, &refused) {
-		return it, &refusal{manifests.StageText, refused.Reason, refused.Detail}, nil
+		return b.reject(line, manifests.StageText, refused.Reason, refused.Detail)
 	}
 	if err != nil {
-		return it, nil, err
+		return err
 	}
-	v, err := b.voice(ctx, line.Voice)
-	if err != nil || v.refused != nil {
-		return it, v.refused, err
-	}
-	it.Text, it.Voice, it.Speed, it.Pitch = text, v.name, line.Speed, line.Pitch
-	if it.Speed == 0 {
-		it.Speed = 1
-	}
-	it.Key = manifests.NewKey("speech", soundVersion, strconv.Itoa(b.opts.Settings.Rate),
-		v.fingerprint, it.Voice, number(it.Speed), number(it.Pitch), text)
+	it := b.item(line)
+	it.Text = text
 	if it.ID == "" {
 		it.ID = b.autoID(text)
 	}
-	return it, nil, nil
+	for variant := range max(1, b.opts.Variety.Variants) {
+		if err := b.addVariant(ctx, line, it, variant); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// decideGiven handles a line that comes with its wav. The key is the hash of
-// the file's bytes: a file that was moved or copied is the same clip.
-func (b *builder) decideGiven(it manifests.Item, line corpus.Line) (manifests.Item, *refusal, error) {
+// addVariant draws how a line is spoken. What the line itself says is not
+// drawn.
+func (b *builder) addVariant(ctx context.Context, line corpus.Line, it manifests.Item, variant int) error {
+	d := newDraws(b.opts.Settings.Seed, it.ID, variant)
+	name := d.voice(b.opts.Variety.Voices)
+	it.Speed, it.Pitch = d.within(b.opts.Variety.Speed), d.within(b.opts.Variety.Pitch)
+	if line.Voice != "" {
+		name = line.Voice
+	}
+	if line.Speed != 0 {
+		it.Speed = line.Speed
+	}
+	if line.Pitch != 0 {
+		it.Pitch = line.Pitch
+	}
+	if variant > 0 {
+		it.ID = fmt.Sprintf("%s~%d", it.ID, variant+1)
+	}
+	v, err := b.voice(ctx, name)
+	if err != nil {
+		return err
+	}
+	if r := v.refused; r != nil {
+		line.ID = it.ID
+		return b.reject(line, r.stage, r.reason, r.detail)
+	}
+	it.Voice = v.name
+	it.Key = manifests.NewKey("speech", soundVersion, strconv.Itoa(b.opts.Settings.Rate),
+		v.fingerprint, it.Voice, number(it.Speed), number(it.Pitch), it.Text)
+	return b.enter(line, it)
+}
+
+// addGiven decides a line that comes with its wav. The key is the hash of the
+// file's bytes: a file that was moved or copied is the same clip.
+func (b *builder) addGiven(line corpus.Line) error {
 	if line.Audio == "" {
-		return it, &refusal{manifests.StageCorpus, "no-audio", "the line names no wav"}, nil
+		return b.reject(line, manifests.StageCorpus, "no-audio", "the line names no wav")
 	}
 	path, err := filepath.Abs(line.Audio)
 	if err != nil {
-		return it, nil, err
+		return err
 	}
 	sum, err := hashFile(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return it, &refusal{manifests.StageCorpus, "missing-audio", line.Audio + " does not exist"}, nil
+		return b.reject(line, manifests.StageCorpus, "missing-audio", line.Audio+" does not exist")
 	case err != nil:
-		return it, &refusal{manifests.StageCorpus, "unreadable-audio", err.Error()}, nil
+		return b.reject(line, manifests.StageCorpus, "unreadable-audio", err.Error())
 	}
+	it := b.item(line)
 	it.Text, it.Audio, it.Voice = line.Text, path, line.Voice
 	it.Key = manifests.NewKey("wav", soundVersion, strconv.Itoa(b.opts.Settings.Rate), sum)
 	if it.ID == "" {
 		it.ID = b.autoID(sum)
 	}
-	return it, nil, nil
+	return b.enter(line, it)
 }
 
-// voice resolves a name once; "" means the default.
+// voice resolves a name once.
 func (b *builder) voice(ctx context.Context, name string) (voice, error) {
-	if name == "" {
-		name = b.opts.Settings.Voice
-	}
 	if v, ok := b.voices[name]; ok {
 		return v, nil
 	}

@@ -29,7 +29,9 @@ type Options struct {
 	Mel *mel.Config
 	// Voices resolves voice names and knows their fingerprints.
 	Voices *tts.Set
-	// Settings is stored in the dataset. Voice is the one for lines that name none.
+	// Variety is what is drawn for lines that do not say.
+	Variety Variety
+	// Settings is stored in the dataset.
 	Settings manifests.Settings
 	// RetryRejects tries again what an earlier run could not speak.
 	RetryRejects bool
@@ -113,13 +115,15 @@ const progressStep = 1 << 12
 
 // add decides one usable line.
 func (b *builder) add(ctx context.Context, line corpus.Line) error {
-	it, refused, err := b.decide(ctx, line)
-	if err != nil {
-		return err
+	if b.opts.Speech {
+		return b.addSpeech(ctx, line)
 	}
-	if refused != nil {
-		return b.reject(line, refused.stage, refused.reason, refused.detail)
-	}
+	return b.addGiven(line)
+}
+
+// enter takes in an item that has its key: unless its id is taken or its key
+// was rejected before, it gets its place.
+func (b *builder) enter(line corpus.Line, it manifests.Item) error {
 	switch first, taken := b.takeID(it); {
 	case taken && first.key == it.Key:
 		b.plan.Counts.Repeated++

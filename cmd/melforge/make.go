@@ -68,12 +68,13 @@ of audio the run will be. The same as run --dry-run.`,
 
 // makeFlags are the flags of the commands above.
 type makeFlags struct {
-	out, format, voice, lang, mel, engine, maxRejects string
-	jobs, shardSize, maxChars                         int
-	seed                                              int64
-	gates                                             manifests.Gates
-	retry, repair, dryRun                             bool
-	cache                                             string
+	out, format, lang, mel, engine, maxRejects string
+	voice, voices, speed, pitch                string
+	jobs, shardSize, maxChars, variants        int
+	seed                                       int64
+	gates                                      manifests.Gates
+	retry, repair, dryRun                      bool
+	cache                                      string
 }
 
 func (a *app) makeCommand(k kind) *cobra.Command {
@@ -91,6 +92,10 @@ func (a *app) makeCommand(k kind) *cobra.Command {
 	f.StringVar(&fl.format, "format", "auto", "format of the corpus: auto, "+strings.Join(corpus.Formats(), ", "))
 	if k.speech {
 		f.StringVar(&fl.voice, "voice", "piper/jenny", "the voice for lines that name none (melforge voices lists them)")
+		f.StringVar(&fl.voices, "voices", "", "several voices to draw from instead, with weights if you like: a,b=2,c")
+		f.IntVar(&fl.variants, "variants", 1, "utterances made of each line, each drawn anew from voices, speed and pitch")
+		f.StringVar(&fl.speed, "speed", "1", "speed for lines that do not say: a factor, or a range to draw from as in 0.9:1.1")
+		f.StringVar(&fl.pitch, "pitch", "0", "pitch for lines that do not say: semitones, or a range as in -2:2")
 		f.IntVar(&fl.maxChars, "max-chars", tts.MaxChars, "reject texts of more characters")
 	}
 	f.StringVar(&fl.lang, "lang", "", "the language for lines that name none, as in en")
@@ -137,7 +142,7 @@ func (a *app) make(cmd *cobra.Command, k kind, fl *makeFlags, source string) err
 	voices := j.places.voices(a.ui.log, fl.jobs)
 	defer voices.Close()
 	j.options.Voices = voices
-	if err := a.checkVoice(cmd.Context(), j); err != nil {
+	if err := a.checkVariety(cmd.Context(), j); err != nil {
 		return err
 	}
 	a.showConfig(j)
@@ -183,7 +188,7 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 	j.options = plan.Options{
 		Speech: k.speech, RetryRejects: fl.retry, Repair: fl.repair, DryRun: fl.dryRun, Jobs: fl.jobs,
 		Settings: manifests.Settings{
-			Format: fl.format, Voice: fl.voice, Lang: fl.lang, Rate: config.Rate, Seed: fl.seed,
+			Format: fl.format, Lang: fl.lang, Rate: config.Rate, Seed: fl.seed,
 			ShardSize: fl.shardSize, MaxChars: fl.maxChars, Gates: fl.gates,
 		},
 	}
@@ -223,22 +228,70 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && x == y
 }
 
-// checkVoice resolves the default voice: a wrong one is a mistake on the
+// checkVariety reads the voices and ranges. A wrong voice is a mistake on the
 // command line, not in every line of the corpus.
-func (a *app) checkVoice(ctx context.Context, j *job) error {
+func (a *app) checkVariety(ctx context.Context, j *job) error {
 	if !j.kind.speech {
 		return nil
 	}
-	v, err := j.options.Voices.Resolve(ctx, j.voice)
-	var unknown *tts.UnknownVoice
-	if errors.As(err, &unknown) {
-		return usagef("--voice: %w", err)
+	v := plan.Variety{Variants: j.variants, Voices: []plan.Choice{{Voice: j.voice, Weight: 1}}}
+	var err error
+	if j.voices != "" {
+		if j.cmd.Flags().Changed("voice") {
+			return usagef("--voice and --voices: give one of them")
+		}
+		if v.Voices, err = plan.ParseChoices(j.voices); err != nil {
+			return usagef("--voices: %w", err)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("voice %s: %w", j.voice, err)
+	if v.Speed, err = plan.ParseRange(j.speed); err != nil {
+		return usagef("--speed: %w", err)
 	}
-	j.options.Settings.Voice = v.String()
+	if v.Pitch, err = plan.ParseRange(j.pitch); err != nil {
+		return usagef("--pitch: %w", err)
+	}
+	if v.Variants < 1 {
+		return usagef("--variants: want at least 1")
+	}
+	if v.Variants > 1 && v.Same() {
+		return usagef("--variants %d: all would be the same; give several --voices, or a range with --speed or --pitch", v.Variants)
+	}
+	if err := resolveVoices(ctx, j.options.Voices, v.Voices); err != nil {
+		return err
+	}
+	j.options.Variety = v
+	s := &j.options.Settings
+	s.Voice, s.Speed, s.Pitch, s.Variants = choicesText(v.Voices), v.Speed.String(), v.Pitch.String(), v.Variants
 	return nil
+}
+
+// resolveVoices replaces the names by full ones.
+func resolveVoices(ctx context.Context, voices *tts.Set, choices []plan.Choice) error {
+	for i := range choices {
+		v, err := voices.Resolve(ctx, choices[i].Voice)
+		var unknown *tts.UnknownVoice
+		if errors.As(err, &unknown) {
+			return &usageError{err}
+		}
+		if err != nil {
+			return fmt.Errorf("voice %s: %w", choices[i].Voice, err)
+		}
+		choices[i].Voice = v.String()
+	}
+	return nil
+}
+
+// choicesText is what --voices would read.
+func choicesText(choices []plan.Choice) string {
+	var parts []string
+	for _, c := range choices {
+		if c.Weight == 1 {
+			parts = append(parts, c.Voice)
+		} else {
+			parts = append(parts, fmt.Sprintf("%s=%g", c.Voice, c.Weight))
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 // runners are those that Beam registers. Naming another one would end the

@@ -350,7 +350,7 @@ func TestConfigFile(t *testing.T) {
 		t.Errorf("dataset is %+v", d)
 	}
 	for text, want := range map[string]string{
-		"voices: a":       "has no flag \"voices\" (did you mean voice?)",
+		"vioces: a":       "has no flag \"vioces\" (did you mean voices?)",
 		"shard-size: big": "line 1",
 		"- a":             "want flag names",
 		"voice: {a: b}":   "want a value",
