@@ -17,6 +17,7 @@ import (
 	"github.com/melforge/melforge/corpus"
 	"github.com/melforge/melforge/datasets"
 	"github.com/melforge/melforge/forge"
+	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/pipelines"
@@ -138,7 +139,7 @@ func (o *overhead) prepare(b *testing.B) (datasets.Folder, *manifests.Plan) {
 		Variety: plan.Variety{Voices: []plan.Choice{{Voice: o.voice.String(), Weight: 1}}, Speed: plan.Range{Low: 1, High: 1}},
 		Settings: manifests.Settings{
 			Voice: o.voice.String(), Rate: o.mel.Rate, ShardSize: len(o.texts)/2 + 1, MaxChars: tts.MaxChars,
-			Gates: manifests.Gates{MaxSeconds: 30},
+			Gates: gates.Default(),
 		},
 	})
 	if err != nil {

@@ -189,7 +189,7 @@ func (ix *indexer) place(it *manifests.Item, manifest, rejects *manifests.Writer
 	e := manifests.Entry{
 		Audio: c.audio, Duration: float64(c.Samples) / float64(ix.plan.Settings.Rate), Text: it.Text,
 		ID: it.ID, Line: it.Line, Key: it.Key, Lang: it.Lang, Voice: it.Voice, Speed: it.Speed, Pitch: it.Pitch,
-		Clip: c.Clip,
+		Base: it.Base, Augment: it.Augment, Clip: c.Clip,
 	}
 	if e.Audio == "" {
 		e.Audio = WavFile(it.Key)

@@ -11,11 +11,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/melforge/melforge/audio"
+	"github.com/melforge/melforge/augment"
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/datasets"
 	"github.com/melforge/melforge/manifests"
@@ -34,11 +37,40 @@ type Forge struct {
 	progress *Progress
 
 	resampler audio.Resampler // keeps its filters
+	saying    singleflight.Group
+
+	mu     sync.Mutex
+	assets map[assetsKey]*augment.Assets
+}
+
+// assetsKey is what loaded noises and rooms depend on.
+type assetsKey struct {
+	recipe augment.Recipe
+	rate   int
 }
 
 // New makes a forge that speaks with at most jobs voices at once.
 func New(voices *tts.Set, engine mel.Engine, jobs int, progress *Progress) *Forge {
-	return &Forge{voices: voices, engine: engine, jobs: jobs, speaking: semaphore.NewWeighted(int64(jobs)), progress: progress}
+	return &Forge{
+		voices: voices, engine: engine, jobs: jobs, speaking: semaphore.NewWeighted(int64(jobs)), progress: progress,
+		assets: map[assetsKey]*augment.Assets{},
+	}
+}
+
+// assetsFor loads the noises and rooms of a plan, once.
+func (f *Forge) assetsFor(s manifests.Settings) (*augment.Assets, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := assetsKey{s.Augment, s.Rate}
+	if a, ok := f.assets[key]; ok {
+		return a, nil
+	}
+	a, err := augment.LoadAssets(s.Augment, s.Rate, 0)
+	if err != nil {
+		return nil, err
+	}
+	f.assets[key] = a
+	return a, nil
 }
 
 // Make makes shard s of plan p in folder and returns what became of each of
@@ -53,6 +85,9 @@ func (f *Forge) Make(ctx context.Context, folder datasets.Folder, p *manifests.P
 	}
 	m := &making{forge: f, folder: folder, plan: p, shard: s, clips: make([]clip, len(items)), dirs: map[string]bool{}}
 	m.budget.Store(keepSamples)
+	if m.assets, err = f.assetsFor(p.Settings); err != nil {
+		return manifests.Result{}, err
+	}
 	if err := m.sounds(ctx, items); err != nil {
 		return manifests.Result{}, err
 	}
@@ -89,7 +124,7 @@ func (f *Forge) resume(folder datasets.Folder, p *manifests.Plan, s manifests.Sh
 	f.progress.reject(len(r.Rejects))
 	r.Cost = manifests.Cost{} // this run did not pay it
 	for i := range r.Made {
-		r.Made[i].Spoken = false
+		r.Made[i].Spoken, r.Made[i].Augmented = false, false
 	}
 	return r, true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,8 +11,10 @@ import (
 	"time"
 
 	"github.com/melforge/melforge/audio"
+	"github.com/melforge/melforge/augment"
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/datasets"
+	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/tts"
 )
@@ -27,6 +28,7 @@ type making struct {
 	clips  []clip
 	cost   costs
 	budget atomic.Int64 // samples that may still be kept in memory
+	assets *augment.Assets
 
 	mu   sync.Mutex
 	dirs map[string]bool // folders with new wavs, to be synced
@@ -81,32 +83,94 @@ type badSound struct {
 
 func (b *badSound) Error() string { return b.reason + ": " + b.detail }
 
+// sound gets the sound of one item and what was measured of it.
 func (m *making) sound(ctx context.Context, it *manifests.Item, c *clip) error {
 	if it.Audio != "" {
 		return m.given(it, c)
 	}
 	c.Audio = datasets.WavFile(it.Key)
-	path := m.folder.Path(c.Audio)
-	if b, err := os.ReadFile(path); err == nil {
-		// A wav at its final name is whole; one that does not decode was
-		// damaged later and is spoken again.
-		if pcm, err := audio.DecodeWAV(b); err == nil && pcm.Rate == m.plan.Settings.Rate {
-			return m.accept(pcm, b, c)
-		}
+	if it.Augment != nil {
+		return m.augmented(ctx, it, c)
 	}
-	pcm, err := m.speak(ctx, it)
+	s, err := m.plain(ctx, it, it.Key)
 	if err != nil {
 		return err
 	}
-	c.Spoken = true
+	c.Spoken = s.fresh
+	return m.accept(s, it.Text, c)
+}
+
+// sound is a clip as it is stored.
+type sound struct {
+	pcm   audio.PCM
+	wav   []byte
+	fresh bool // made now, not found
+}
+
+// plain gives the spoken clip of that key. Versions of a clip ask for it at
+// the same time; it is spoken once.
+func (m *making) plain(ctx context.Context, it *manifests.Item, key manifests.Key) (sound, error) {
+	v, err, _ := m.forge.saying.Do(m.folder.Dir()+key.String(), func() (any, error) { return m.say(ctx, it, key) })
+	if err != nil {
+		return sound{}, err
+	}
+	return v.(sound), nil
+}
+
+// say finds a spoken clip, or speaks, trims, levels and stores it.
+func (m *making) say(ctx context.Context, it *manifests.Item, key manifests.Key) (sound, error) {
+	path := m.folder.Path(datasets.WavFile(key))
+	if s, ok := m.stored(path); ok {
+		return s, nil
+	}
+	pcm, err := m.speak(ctx, it)
+	if err != nil {
+		return sound{}, err
+	}
 	start := time.Now()
 	defer func() { m.cost.wav.since(start) }()
-	pcm = m.forge.resampler.Resample(pcm, m.plan.Settings.Rate)
-	b := audio.AppendWAV(nil, pcm)
-	if err := m.accept(pcm, b, c); err != nil {
+	pcm, _, refused := m.plan.Settings.Gates.Apply(m.forge.resampler.Resample(pcm, m.plan.Settings.Rate), it.Text)
+	if refused != nil {
+		return sound{}, &badSound{manifests.StageAudio, refused.Reason, refused.Detail}
+	}
+	s := sound{pcm: pcm, wav: audio.AppendWAV(nil, pcm), fresh: true}
+	return s, m.store(path, s.wav)
+}
+
+// stored reads a wav that is there. One at its final name is whole; one that
+// does not decode was damaged later and is made again.
+func (m *making) stored(path string) (sound, bool) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return sound{}, false
+	}
+	pcm, err := audio.DecodeWAV(b)
+	return sound{pcm: pcm, wav: b}, err == nil && pcm.Rate == m.plan.Settings.Rate
+}
+
+// augmented gives a version of a spoken clip. Its text no longer tells its
+// pace, nor its ends where the speech ends: only level and length are judged.
+func (m *making) augmented(ctx context.Context, it *manifests.Item, c *clip) error {
+	path := m.folder.Path(c.Audio)
+	if s, ok := m.stored(path); ok {
+		return m.accept(s, "", c)
+	}
+	base, err := m.plain(ctx, it, it.Base)
+	if err != nil {
 		return err
 	}
-	return m.store(path, b)
+	start := time.Now()
+	defer func() { m.cost.wav.since(start) }()
+	pcm, err := augment.Apply(base.pcm, *it.Augment, m.assets)
+	if err != nil {
+		return err
+	}
+	c.Augmented = true
+	s := sound{pcm: pcm, wav: audio.AppendWAV(nil, pcm)}
+	if err := m.accept(s, "", c); err != nil {
+		return err
+	}
+	return m.store(path, s.wav)
 }
 
 // speak borrows a voice.
@@ -145,41 +209,34 @@ func (m *making) given(it *manifests.Item, c *clip) error {
 	if err != nil {
 		return &badSound{manifests.StageAudio, "bad-wav", fmt.Sprintf("%s: %v", it.Audio, err)}
 	}
-	return m.accept(m.forge.resampler.Resample(pcm, m.plan.Settings.Rate), b, c)
+	return m.accept(sound{pcm: m.forge.resampler.Resample(pcm, m.plan.Settings.Rate), wav: b}, it.Text, c)
 }
 
-// accept measures a clip and lets it through the gates, or not.
-func (m *making) accept(pcm audio.PCM, wav []byte, c *clip) error {
-	facts := audio.Measure(pcm)
+// accept measures a clip as it is stored and lets it through the gates, or
+// not. The verdict depends on what is stored alone, so that a clip that is
+// found is judged as it was when it was made.
+func (m *making) accept(s sound, text string, c *clip) error {
+	g := m.plan.Settings.Gates
+	g.Trim, g.Loudness = false, 0
+	if text == "" {
+		g.MaxLeadingSilence, g.MaxTrailingSilence = 0, 0
+	}
+	_, facts, refused := g.Apply(s.pcm, text)
+	if refused != nil {
+		return &badSound{manifests.StageAudio, refused.Reason, refused.Detail}
+	}
 	c.Clip = manifests.Clip{
-		Samples: facts.Samples, Peak: round6(facts.Peak), RMS: round6(facts.RMS),
-		Bytes: int64(len(wav)), CRC32C: datasets.Checksum(wav),
+		Samples: facts.Samples, Peak: facts.Peak, RMS: facts.RMS, Loudness: facts.LUFS,
+		Bytes: int64(len(s.wav)), CRC32C: datasets.Checksum(s.wav),
 	}
-	if bad := gate(pcm.Seconds(), facts, m.plan.Settings.Gates); bad != nil {
-		return bad
+	if m.plan.Mel == nil {
+		return nil
 	}
-	if m.plan.Mel != nil {
-		if facts.Samples > m.plan.Mel.MaxSamples() {
-			return &badSound{manifests.StageAudio, "too-long", fmt.Sprintf("%.2f s do not fit %s", pcm.Seconds(), m.plan.Mel.Name)}
-		}
-		if m.budget.Add(-int64(facts.Samples)) >= 0 {
-			c.samples = pcm.Samples
-		}
+	if facts.Samples > m.plan.Mel.MaxSamples() {
+		return &badSound{manifests.StageAudio, gates.TooLong, fmt.Sprintf("%.2f s do not fit %s", s.pcm.Seconds(), m.plan.Mel.Name)}
 	}
-	return nil
-}
-
-// gate judges a clip by its facts.
-func gate(seconds float64, f audio.Facts, g manifests.Gates) error {
-	switch {
-	case f.Samples == 0:
-		return &badSound{manifests.StageAudio, "no-audio", "no samples at all"}
-	case seconds < g.MinSeconds:
-		return &badSound{manifests.StageAudio, "too-short", fmt.Sprintf("%.3f s, the limit is %g s", seconds, g.MinSeconds)}
-	case seconds > g.MaxSeconds:
-		return &badSound{manifests.StageAudio, "too-long", fmt.Sprintf("%.3f s, the limit is %g s", seconds, g.MaxSeconds)}
-	case f.Peak < g.MinPeak:
-		return &badSound{manifests.StageAudio, "silent", fmt.Sprintf("peak %.5f of full scale, the limit is %g", f.Peak, g.MinPeak)}
+	if m.budget.Add(-int64(facts.Samples)) >= 0 {
+		c.samples = s.pcm.Samples
 	}
 	return nil
 }
@@ -227,5 +284,3 @@ func (m *making) syncWavs() error {
 	}
 	return commit.SyncDir(m.folder.Path("wavs"))
 }
-
-func round6(x float64) float64 { return math.Round(x*1e6) / 1e6 }

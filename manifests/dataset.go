@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/melforge/melforge/augment"
+	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/mel"
 )
 
@@ -52,15 +54,11 @@ type Settings struct {
 	Seed      int64 `json:"seed"`
 	ShardSize int   `json:"shard_size"`
 	MaxChars  int   `json:"max_chars,omitempty"`
-	Gates     Gates `json:"gates"`
-}
-
-// Gates are the checks a clip must pass after synthesis.
-type Gates struct {
-	MinSeconds float64 `json:"min_seconds"`
-	MaxSeconds float64 `json:"max_seconds"`
-	// MinPeak rejects silence: a clip whose peak is below this fraction of full scale.
-	MinPeak float64 `json:"min_peak"`
+	// Gates is what a clip must be like after synthesis, and what is done to it.
+	Gates gates.Config `json:"gates"`
+	// Augment is what versions of a clip are made by, Versions how many.
+	Augment  augment.Recipe `json:"augment,omitzero"`
+	Versions int            `json:"augment_versions,omitempty"`
 }
 
 // Totals sums up the manifest.

@@ -3,6 +3,8 @@ package manifests
 import (
 	"errors"
 	"fmt"
+
+	"github.com/melforge/melforge/augment"
 )
 
 // Entry is one line of manifest.jsonl: an utterance that is in the dataset.
@@ -22,6 +24,10 @@ type Entry struct {
 	Voice string  `json:"voice,omitempty"`
 	Speed float64 `json:"speed,omitempty"`
 	Pitch float64 `json:"pitch,omitempty"`
+	// Augment is what was done to the clip Base to make this one; nil for a
+	// plain clip.
+	Base    Key            `json:"base,omitzero"`
+	Augment *augment.Drawn `json:"augment,omitempty"`
 
 	Clip
 	Row
@@ -31,9 +37,10 @@ type Entry struct {
 type Clip struct {
 	// Samples counts them at the rate of the mels, after resampling.
 	Samples int `json:"samples"`
-	// Peak and RMS are fractions of full scale.
-	Peak float64 `json:"peak"`
-	RMS  float64 `json:"rms"`
+	// Peak and RMS are fractions of full scale, Loudness is in LUFS.
+	Peak     float64 `json:"peak"`
+	RMS      float64 `json:"rms"`
+	Loudness float64 `json:"loudness"`
 	// Bytes and CRC32C (eight hex digits) cover the wav file.
 	Bytes  int64  `json:"bytes"`
 	CRC32C string `json:"crc32c"`

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/mel"
 )
 
@@ -46,7 +47,7 @@ func entry() Entry {
 	return Entry{
 		Audio: "wavs/ab/x.wav", Duration: 1.5, Text: "Is 1 < 2 & 3?", ID: "a", Line: 3, Key: NewKey("a"),
 		Lang: "en", Voice: "piper/jenny", Speed: 1,
-		Clip: Clip{Samples: 24000, Peak: 0.5, RMS: 0.1, Bytes: 48044, CRC32C: "00000001"},
+		Clip: Clip{Samples: 24000, Peak: 0.5, RMS: 0.1, Loudness: -23.1, Bytes: 48044, CRC32C: "00000001"},
 		Row:  Row{Shard: "shards/00000-x.h5", Index: 7, Frames: 151},
 	}
 }
@@ -59,7 +60,7 @@ func TestEntryLine(t *testing.T) {
 	}
 	const want = `{"audio_filepath":"wavs/ab/x.wav","duration":1.5,"text":"Is 1 < 2 & 3?","id":"a","line":3,` +
 		`"key":"ae6121c88ba555f64c3d812123eb799d","lang":"en","voice":"piper/jenny","speed":1,` +
-		`"samples":24000,"peak":0.5,"rms":0.1,"bytes":48044,"crc32c":"00000001",` +
+		`"samples":24000,"peak":0.5,"rms":0.1,"loudness":-23.1,"bytes":48044,"crc32c":"00000001",` +
 		`"shard":"shards/00000-x.h5","row":7,"frames":151}` + "\n"
 	if b.String() != want {
 		t.Errorf("the line is\n%swant\n%s", b.String(), want)
@@ -108,7 +109,7 @@ func sample(t testing.TB) *Dataset {
 	}
 	return &Dataset{
 		Format: DatasetFormat, Version: DatasetVersion,
-		Settings: Settings{Format: "txt", Voice: "espeak/en-us", Rate: 16000, ShardSize: 512, Gates: Gates{0.1, 30, 0.005}},
+		Settings: Settings{Format: "txt", Voice: "espeak/en-us", Rate: 16000, ShardSize: 512, Gates: gates.Default()},
 		Mel:      &c,
 		Totals:   Totals{Entries: 1, Clips: 1, Seconds: 1.5, Frames: 151},
 		Manifest: File{File: "index/manifest-0.jsonl", Bytes: 3, CRC32C: "00000000", Lines: 1},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/melforge/melforge/augment"
 	"github.com/melforge/melforge/mel"
 )
 
@@ -36,6 +37,10 @@ type Item struct {
 	Pitch float64 `json:"pitch,omitempty"`
 	// Audio is the path of a wav that was there before; nothing is spoken.
 	Audio string `json:"audio,omitempty"`
+	// Augment is what is done to the clip Base, which is spoken as said above;
+	// Key is then that of the result.
+	Base    Key            `json:"base,omitzero"`
+	Augment *augment.Drawn `json:"augment,omitempty"`
 	// Shard counts the plan's shards from 0; it belongs to StateNew.
 	Shard int `json:"shard,omitempty"`
 	// Reject belongs to StateReject.

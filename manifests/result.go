@@ -19,8 +19,10 @@ type Made struct {
 	Audio string `json:"audio"`
 	Clip
 	Frames int `json:"frames"`
-	// Spoken is false when the wav was there already.
-	Spoken bool `json:"spoken"`
+	// Spoken or Augmented says how the wav was made now; both are false when it
+	// was there already.
+	Spoken    bool `json:"spoken,omitempty"`
+	Augmented bool `json:"augmented,omitempty"`
 }
 
 // Cost is the time a shard took, in seconds summed over all workers.

@@ -30,9 +30,10 @@ func Dataset(s beam.Scope, job transforms.Job) {
 
 // Summary is what a run did, from the pipeline's metrics.
 type Summary struct {
-	Clips        int64   `json:"clips"`   // made now
-	Spoken       int64   `json:"spoken"`  // of these, not found as wavs
-	Rejects      int64   `json:"rejects"` // while being made
+	Clips        int64   `json:"clips"`     // made now
+	Spoken       int64   `json:"spoken"`    // of these, not found as wavs
+	Augmented    int64   `json:"augmented"` // of these, versions of a spoken clip
+	Rejects      int64   `json:"rejects"`   // while being made
 	AudioSeconds float64 `json:"audio_seconds"`
 	Frames       int64   `json:"frames"`
 	Bytes        int64   `json:"bytes_written"`
@@ -77,7 +78,8 @@ func summarize(res beam.PipelineResult) Summary {
 			s.ShortestClip, s.LongestClip = float64(v.Min)/1000, float64(v.Max)/1000
 		}
 	}
-	s.Clips, s.Spoken, s.Rejects = counters[transforms.MetricClips], counters[transforms.MetricSpoken], counters[transforms.MetricRejects]
+	s.Clips, s.Rejects = counters[transforms.MetricClips], counters[transforms.MetricRejects]
+	s.Spoken, s.Augmented = counters[transforms.MetricSpoken], counters[transforms.MetricAugmented]
 	s.AudioSeconds = float64(counters[transforms.MetricMillis]) / 1000
 	s.Frames, s.Bytes = counters[transforms.MetricFrames], counters[transforms.MetricBytes]
 	s.Cost = manifests.Cost{

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/melforge/melforge/augment"
 	"github.com/melforge/melforge/corpus"
+	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/tts"
 )
@@ -93,9 +95,39 @@ func (b *builder) addVariant(ctx context.Context, line corpus.Line, it manifests
 		return b.reject(line, r.stage, r.reason, r.detail)
 	}
 	it.Voice = v.name
-	it.Key = manifests.NewKey("speech", soundVersion, strconv.Itoa(b.opts.Settings.Rate),
+	it.Key = manifests.NewKey("speech", soundVersion, strconv.Itoa(b.opts.Settings.Rate), processing(b.opts.Settings.Gates),
 		v.fingerprint, it.Voice, number(it.Speed), number(it.Pitch), it.Text)
-	return b.enter(line, it)
+	if err := b.enter(line, it); err != nil {
+		return err
+	}
+	return b.addVersions(line, it)
+}
+
+// addVersions adds the augmented versions of an utterance.
+func (b *builder) addVersions(line corpus.Line, it manifests.Item) error {
+	base, id := it.Key, it.ID
+	for n := 1; n <= b.opts.Settings.Versions; n++ {
+		d := augment.Draw(b.opts.Settings.Augment, b.opts.Assets, b.opts.Settings.Seed, id, n)
+		if d == (augment.Drawn{}) {
+			continue // nothing was drawn: it would be the plain clip again
+		}
+		it.ID, it.Base, it.Augment = fmt.Sprintf("%s+%d", id, n), base, &d
+		it.Key = manifests.NewKey("augment", soundVersion, base.String(), d.Key())
+		if err := b.enter(line, it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// processing is what is done to a sound before it is stored. The gates that
+// only judge are not in it: they change what is in a dataset, not how it sounds.
+func processing(g gates.Config) string {
+	s := "loudness=" + number(g.Loudness)
+	if g.Trim {
+		s += " trim=" + number(g.TrimMargin)
+	}
+	return s
 }
 
 // addGiven decides a line that comes with its wav. The key is the hash of the

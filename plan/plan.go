@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/melforge/melforge/augment"
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/corpus"
 	"github.com/melforge/melforge/datasets"
@@ -31,8 +32,9 @@ type Options struct {
 	Voices *tts.Set
 	// Variety is what is drawn for lines that do not say.
 	Variety Variety
-	// Settings is stored in the dataset.
+	// Settings is stored in the dataset. Assets are loaded for its Augment.
 	Settings manifests.Settings
+	Assets   *augment.Assets
 	// RetryRejects tries again what an earlier run could not speak.
 	RetryRejects bool
 	// Repair also makes again clips whose wav is missing. Missing shards are

@@ -28,17 +28,18 @@ const Namespace = "melforge"
 
 // Names of the metrics.
 const (
-	MetricClips    = "clips"    // counter: clips that passed
-	MetricSpoken   = "spoken"   // counter: of these, spoken now
-	MetricRejects  = "rejects"  // counter: utterances rejected while being made
-	MetricMillis   = "audio_ms" // counter: length of the clips together
-	MetricFrames   = "frames"   // counter: mel frames
-	MetricBytes    = "bytes"    // counter: wav and shard bytes written
-	MetricClipMS   = "clip_ms"  // distribution: length of a clip
-	MetricSpeechMS = "cost_speech_ms"
-	MetricWavMS    = "cost_wav_ms"
-	MetricMelMS    = "cost_mel_ms"
-	MetricWriteMS  = "cost_write_ms" // distributions over shards: time spent
+	MetricClips     = "clips"     // counter: clips that passed
+	MetricSpoken    = "spoken"    // counter: of these, spoken now
+	MetricAugmented = "augmented" // counter: of these, versions of a spoken clip made now
+	MetricRejects   = "rejects"   // counter: utterances rejected while being made
+	MetricMillis    = "audio_ms"  // counter: length of the clips together
+	MetricFrames    = "frames"    // counter: mel frames
+	MetricBytes     = "bytes"     // counter: wav and shard bytes written
+	MetricClipMS    = "clip_ms"   // distribution: length of a clip
+	MetricSpeechMS  = "cost_speech_ms"
+	MetricWavMS     = "cost_wav_ms"
+	MetricMelMS     = "cost_mel_ms"
+	MetricWriteMS   = "cost_write_ms" // distributions over shards: time spent
 )
 
 // Made says that a shard of the plan was made. The details are in its result

@@ -10,15 +10,15 @@ import (
 
 // metrics are the Beam metrics that carry the numbers of the summary.
 type metrics struct {
-	clips, spoken, rejects, millis, frames, bytes beam.Counter
-	clipMS, speech, wav, mel, write               beam.Distribution
+	clips, spoken, augmented, rejects, millis, frames, bytes beam.Counter
+	clipMS, speech, wav, mel, write                          beam.Distribution
 }
 
 func newMetrics() metrics {
 	counter := func(name string) beam.Counter { return beam.NewCounter(Namespace, name) }
 	dist := func(name string) beam.Distribution { return beam.NewDistribution(Namespace, name) }
 	return metrics{
-		clips: counter(MetricClips), spoken: counter(MetricSpoken), rejects: counter(MetricRejects),
+		clips: counter(MetricClips), spoken: counter(MetricSpoken), augmented: counter(MetricAugmented), rejects: counter(MetricRejects),
 		millis: counter(MetricMillis), frames: counter(MetricFrames), bytes: counter(MetricBytes),
 		clipMS: dist(MetricClipMS), speech: dist(MetricSpeechMS), wav: dist(MetricWavMS),
 		mel: dist(MetricMelMS), write: dist(MetricWriteMS),
@@ -35,6 +35,11 @@ func (m *metrics) add(ctx context.Context, r *manifests.Result, rate int) {
 		m.clipMS.Update(ctx, ms)
 		if c.Spoken {
 			m.spoken.Inc(ctx, 1)
+		}
+		if c.Augmented {
+			m.augmented.Inc(ctx, 1)
+		}
+		if c.Spoken || c.Augmented {
 			m.bytes.Inc(ctx, c.Bytes)
 		}
 	}

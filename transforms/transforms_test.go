@@ -15,6 +15,7 @@ import (
 
 	"github.com/melforge/melforge/audio"
 	"github.com/melforge/melforge/datasets"
+	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/mel"
 )
@@ -34,7 +35,7 @@ func given(t *testing.T, n, shardSize int) (Job, *manifests.Plan) {
 	}
 	p := &manifests.Plan{
 		Version: manifests.PlanVersion, Items: datasets.ItemsFile(), Mel: &config,
-		Settings: manifests.Settings{Rate: config.Rate, ShardSize: shardSize, Gates: manifests.Gates{MaxSeconds: 30}},
+		Settings: manifests.Settings{Rate: config.Rate, ShardSize: shardSize, Gates: gates.Config{MaxSeconds: 30}},
 	}
 	var items strings.Builder
 	w := manifests.NewWriter(&items)

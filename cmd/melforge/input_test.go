@@ -39,7 +39,7 @@ func TestBadInput(t *testing.T) {
 		"unknown command":     {[]string{"rum"}, exitUsage, "did you mean run"},
 		"bad jobs":            {speak(good, out, "--jobs", "0"), exitUsage, "at least 1"},
 		"bad limit":           {speak(good, out, "--max-rejects", "many"), exitUsage, "number of lines"},
-		"bad gates":           {speak(good, out, "--min-seconds", "5", "--max-seconds", "2"), exitUsage, "min < max"},
+		"bad gates":           {speak(good, out, "--min-seconds", "5", "--max-seconds", "2"), exitUsage, "must be above"},
 		"bad level":           {speak(good, out, "--log-level", "loud"), exitUsage, "debug, info"},
 		"missing config":      {speak(good, out, "--config", "/nowhere.yaml"), exitUsage, "no such file"},
 		"verify nothing":      {[]string{"verify", t.TempDir()}, exitFailed, "no dataset.json"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/melforge/melforge/corpus"
 	"github.com/melforge/melforge/datasets"
+	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/plan"
@@ -72,7 +73,9 @@ type makeFlags struct {
 	voice, voices, speed, pitch                string
 	jobs, shardSize, maxChars, variants        int
 	seed                                       int64
-	gates                                      manifests.Gates
+	gates                                      gates.Config
+	augment                                    string
+	versions                                   int
 	retry, repair, dryRun                      bool
 	cache                                      string
 }
@@ -104,9 +107,11 @@ func (a *app) makeCommand(k kind) *cobra.Command {
 	f.IntVarP(&fl.jobs, "jobs", "j", runtime.NumCPU(), "clips worked on at once")
 	f.IntVar(&fl.shardSize, "shard-size", 512, "clips in a shard")
 	f.Int64Var(&fl.seed, "seed", 0, "seed of every random draw; it is stored in the dataset")
-	f.Float64Var(&fl.gates.MinSeconds, "min-seconds", 0.1, "reject shorter clips")
-	f.Float64Var(&fl.gates.MaxSeconds, "max-seconds", 30, "reject longer clips")
-	f.Float64Var(&fl.gates.MinPeak, "min-peak", 0.005, "reject clips whose loudest sample is below this part of full scale")
+	addGateFlags(f, k, &fl.gates)
+	if k.speech {
+		f.StringVar(&fl.augment, "augment", "", "also make noisy, reverberant, … versions of each clip: a YAML recipe (docs/augment.md)")
+		f.IntVar(&fl.versions, "augment-versions", 1, "how many of them")
+	}
 	f.StringVar(&fl.maxRejects, "max-rejects", "10%", "exit with 3 if more lines are rejected: a number, or a part of all lines with %")
 	f.BoolVar(&fl.retry, "retry-rejects", false, "try again what an earlier run could not speak")
 	f.BoolVar(&fl.repair, "repair", false, "first check every file of the dataset, and make again what is missing or damaged")
@@ -175,8 +180,8 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 	if k.speech && fl.maxChars < 1 {
 		return nil, usagef("--max-chars: want at least 1")
 	}
-	if g := fl.gates; g.MinSeconds < 0 || g.MaxSeconds <= g.MinSeconds || g.MinPeak < 0 || g.MinPeak > 1 {
-		return nil, usagef("--min-seconds, --max-seconds, --min-peak: want 0 ≤ min < max and a peak between 0 and 1")
+	if err := fl.gates.Validate(); err != nil {
+		return nil, &usageError{err}
 	}
 	if j.limit, err = parseLimit(fl.maxRejects); err != nil {
 		return nil, err
@@ -195,7 +200,7 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 	if k.mels {
 		j.options.Mel = &config
 	}
-	return j, nil
+	return j, j.loadAugment()
 }
 
 // checkFolder finds the dataset's folder. For mel it may be the source itself.

@@ -104,8 +104,12 @@ func (a *app) showSummary(j *job, p *manifests.Plan, d *manifests.Dataset, s pip
 func summaryText(m summary) string {
 	var b strings.Builder
 	d := m.Dataset
-	fmt.Fprintf(&b, "done: %s clips made (%s spoken, %s) and %s rejected in %s\n",
-		count(m.Clips), count(m.Spoken), hours(m.AudioSeconds), count(m.Rejects), duration(m.Seconds))
+	made := count(m.Spoken) + " spoken"
+	if m.Augmented > 0 {
+		made += ", " + count(m.Augmented) + " augmented"
+	}
+	fmt.Fprintf(&b, "done: %s clips made (%s, %s of audio) and %s rejected in %s\n",
+		count(m.Clips), made, hours(m.AudioSeconds), count(m.Rejects), duration(m.Seconds))
 	if m.Slowest != "" {
 		fmt.Fprintf(&b, "  slowest part: %s\n", m.Slowest)
 	}

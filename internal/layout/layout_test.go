@@ -17,18 +17,20 @@ const module = "github.com/melforge/melforge/"
 // mayImport says, for each folder, which others it may look at and why it is
 // no more. A folder that is not listed may not import any of ours.
 var mayImport = map[string][]string{
-	"audio":  {},                  // samples know nothing of what is made of them
-	"commit": {},                  // files know nothing of their content
-	"worker": {},                  // nor does a worker process of its work
-	"corpus": {},                  // texts come from outside
-	"mel":    {"audio"},           // features of samples
-	"tts":    {"audio", "worker"}, // speech makes samples, in a worker where it must
+	"audio":   {},                  // samples know nothing of what is made of them
+	"commit":  {},                  // files know nothing of their content
+	"worker":  {},                  // nor does a worker process of its work
+	"corpus":  {},                  // texts come from outside
+	"mel":     {"audio"},           // features of samples
+	"tts":     {"audio", "worker"}, // speech makes samples, in a worker where it must
+	"gates":   {"audio"},           // judges samples
+	"augment": {"audio"},           // changes samples
 
-	"manifests": {"audio", "mel"},                                                     // contracts name configurations, not engines
-	"shards":    {"commit", "manifests", "mel"},                                       // one file format
-	"datasets":  {"audio", "commit", "manifests", "mel", "shards"},                    // the folder and its rules
-	"plan":      {"commit", "corpus", "datasets", "manifests", "mel", "tts"},          // decides, never works
-	"forge":     {"audio", "commit", "datasets", "manifests", "mel", "shards", "tts"}, // works, never decides
+	"manifests": {"augment", "gates", "mel"},                                                              // contracts name configurations, not engines
+	"shards":    {"commit", "manifests", "mel"},                                                           // one file format
+	"datasets":  {"audio", "commit", "manifests", "mel", "shards"},                                        // the folder and its rules
+	"plan":      {"augment", "commit", "corpus", "datasets", "gates", "manifests", "mel", "tts"},          // decides, never works
+	"forge":     {"audio", "augment", "commit", "datasets", "gates", "manifests", "mel", "shards", "tts"}, // works, never decides
 
 	"transforms": {"datasets", "forge", "manifests", "mel", "tts"}, // Beam around the forge
 	"pipelines":  {"manifests", "transforms"},                      // the graphs
@@ -36,9 +38,9 @@ var mayImport = map[string][]string{
 
 // onlyIn says which folders may import a package from outside, and why.
 var onlyIn = map[string][]string{
-	"github.com/apache/beam/":                {"transforms", "pipelines", "cmd"}, // the rest runs without Beam
-	"gonum.org/v1/hdf5":                      {"shards"},                         // one owner of the C library
-	"github.com/k2-fsa/sherpa-onnx-go-linux": {"cmd/melforge-tts"},               // it can end its process
+	"github.com/apache/beam/":                {"transforms", "pipelines", "cmd", "bench"}, // the rest runs without Beam
+	"gonum.org/v1/hdf5":                      {"shards"},                                  // one owner of the C library
+	"github.com/k2-fsa/sherpa-onnx-go-linux": {"cmd/melforge-tts"},                        // it can end its process
 	"github.com/amitybell/":                  {"cmd/melforge-tts"},
 	"gorgonia.org/cu":                        {}, // it ends its process where there is no GPU
 	"github.com/go-audio/":                   {"audio"},
