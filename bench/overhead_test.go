@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -28,6 +29,7 @@ import (
 
 func TestMain(m *testing.M) {
 	beam.Init()
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // the runner's news are not ours
 	os.Exit(m.Run())
 }
 
@@ -63,11 +65,11 @@ func BenchmarkOverheadEspeak(b *testing.B) {
 	benchmarkOverhead(b, tts.Options{}, "espeak/en-us", 400)
 }
 
-func benchmarkOverhead(b *testing.B, opts tts.Options, name string, n int) {
-	o := overhead{jobs: runtime.NumCPU()}
+func newOverhead(b *testing.B, opts tts.Options, name string) *overhead {
+	o := &overhead{jobs: runtime.NumCPU()}
 	opts.Jobs = o.jobs
 	o.voices = tts.Open(opts)
-	defer o.voices.Close()
+	b.Cleanup(func() { _ = o.voices.Close() })
 	var err error
 	if o.voice, err = o.voices.Resolve(context.Background(), name); err != nil {
 		b.Skip(err)
@@ -75,6 +77,11 @@ func benchmarkOverhead(b *testing.B, opts tts.Options, name string, n int) {
 	if o.mel, err = mel.Preset("whisper-80"); err != nil {
 		b.Fatal(err)
 	}
+	return o
+}
+
+func benchmarkOverhead(b *testing.B, opts tts.Options, name string, n int) {
+	o := newOverhead(b, opts, name)
 	for i := range n {
 		o.texts = append(o.texts, fmt.Sprintf("Sentence %d says that the committee agreed on the late report.", i))
 	}
