@@ -21,7 +21,7 @@ test: build lint ## set up, build, lint, and run all tests
 
 build: setup ## set up and put the binaries into bin/
 	@mkdir -p $(BIN)/lib
-	go build -o $(BIN)/melforge ./cmd/melforge
+	go build -tags osusergo -o $(BIN)/melforge ./cmd/melforge
 	go build -ldflags '-r $$ORIGIN/lib' -o $(BIN)/melforge-tts ./cmd/melforge-tts
 	@install -m 644 "$(SHERPA_LIB)/libsherpa-onnx-c-api.so" "$(SHERPA_LIB)/libonnxruntime.so" $(BIN)/lib/
 

@@ -114,7 +114,7 @@ func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipel
 	if err := initBeam(a.ui.log); err != nil {
 		return pipelines.Summary{}, err
 	}
-	show := a.showProgress(p, proc)
+	show := a.showProgress(j, p, proc)
 	sum, err := pipelines.Run(ctx, runner(), transforms.Job{Dir: j.folder.Dir(), Engine: j.engine, Jobs: j.jobs})
 	show.stop()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx" // registers the runners and their flags
@@ -57,5 +58,18 @@ func serveBeam() {
 	defer voices.Close()
 	p := transforms.Open(host(voices))
 	defer p.Close()
+	go endWithParent()
 	beam.Init() // does not return in a worker
+}
+
+// endWithParent ends this worker when what started it is gone: Beam's worker
+// pool ends the boot loader and forgets the worker, which would hold its
+// voices and its GPU for ever.
+func endWithParent() {
+	parent := os.Getppid()
+	for range time.Tick(time.Second) {
+		if os.Getppid() != parent {
+			os.Exit(exitInterrupted)
+		}
+	}
 }

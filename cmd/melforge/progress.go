@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/melforge/melforge/forge"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/transforms"
 )
@@ -42,7 +43,7 @@ type watcher struct {
 
 // showProgress watches the process at work: often on a terminal, now and then
 // in a pipe or under cron.
-func (a *app) showProgress(p *manifests.Plan, proc *transforms.Process) *watcher {
+func (a *app) showProgress(j *job, p *manifests.Plan, proc *transforms.Process) *watcher {
 	w := &watcher{quit: make(chan struct{})}
 	every := 10 * time.Second
 	if a.ui.tty {
@@ -60,7 +61,7 @@ func (a *app) showProgress(p *manifests.Plan, proc *transforms.Process) *watcher
 			case <-w.quit:
 				return
 			case <-t.C:
-				a.tell(measure(p, proc, time.Since(start)))
+				a.tell(measure(p, progress(j, p, proc), time.Since(start)))
 			}
 		}
 	})
@@ -80,8 +81,34 @@ func (a *app) tell(m progressMessage) {
 	a.ui.status(progressText(m))
 }
 
-func measure(p *manifests.Plan, proc *transforms.Process, elapsed time.Duration) progressMessage {
+// progress is this process's own, or, where others do the work, that of the
+// shards whose results are there.
+func progress(j *job, p *manifests.Plan, proc *transforms.Process) forge.Snapshot {
 	now := proc.Progress()
+	if now != (forge.Snapshot{}) || isLocal(runner()) {
+		return now
+	}
+	for _, s := range p.Shards {
+		if r, err := forge.ReadResult(j.folder, s.Name); err == nil {
+			now.Rejects += int64(len(r.Rejects))
+			now.Clips += int64(len(r.Made))
+			for _, m := range r.Made {
+				now.Samples += int64(m.Samples)
+			}
+		}
+	}
+	return now
+}
+
+func isLocal(runner string) bool {
+	switch runner {
+	case "prism", "PrismRunner", "direct", "DirectRunner":
+		return true
+	}
+	return false
+}
+
+func measure(p *manifests.Plan, now forge.Snapshot, elapsed time.Duration) progressMessage {
 	m := progressMessage{
 		Done: now.Clips + now.Rejects, Total: int64(p.Counts.New), Rejects: now.Rejects + int64(p.Counts.Reject),
 		Seconds: elapsed.Seconds(),
