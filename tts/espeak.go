@@ -6,6 +6,7 @@ import (
 	"math"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -111,6 +112,12 @@ func (e *espeak) Voices(ctx context.Context) ([]VoiceInfo, error) {
 		return nil, err
 	}
 	return facts.voices, nil
+}
+
+// lang implements engine: a voice is its language and perhaps a variant.
+func (e *espeak) lang(v Voice) string {
+	lang, _, _ := strings.Cut(v.Name, "+")
+	return lang
 }
 
 // Close implements Engine.

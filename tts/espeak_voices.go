@@ -17,12 +17,12 @@ func (e *espeak) check(ctx context.Context, v Voice) error {
 	}
 	name, variant, plus := strings.Cut(v.Name, "+")
 	switch {
-	case v.Speaker != "":
-		return fmt.Errorf("voice %s: espeak voices have no speakers; a variant follows a plus, as in espeak/en-us+f3", v)
 	case !facts.names[name]:
 		return fmt.Errorf("voice %s: %w in espeak-ng; `melforge voices` lists them", v, errNoVoice)
+	case v.Speaker != "":
+		return &UnknownVoice{Name: v.String(), Why: "espeak voices have no speakers; a variant follows a plus, as in espeak/en-us+f3"}
 	case plus && !facts.variants[variant]:
-		return fmt.Errorf("voice %s: espeak-ng has no variant %q; `espeak-ng --voices=variant` lists them", v, variant)
+		return &UnknownVoice{Name: v.String(), Why: fmt.Sprintf("espeak-ng has no variant %q; `espeak-ng --voices=variant` lists them", variant)}
 	}
 	return nil
 }

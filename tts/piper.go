@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/melforge/melforge/audio"
@@ -15,49 +16,45 @@ import (
 
 // piper speaks with neural voices in the worker melforge-tts.
 type piper struct {
-	path   string // of the worker; its absence is seen when it is needed
-	worker *worker.Supervisor
+	native
+	cache string
+	log   func(line string)
 
 	mu     sync.Mutex
-	loaded map[Voice]string // the fingerprint of each voice that was loaded
+	loaded map[Voice]wire.Reply // of each voice that was loaded
 }
 
 func openPiper(o Options) *piper {
-	args := []string{"--cache", o.CacheDir}
-	if o.EspeakData != "" {
-		args = append(args, "--espeak-data", o.EspeakData)
-	}
-	return &piper{
-		path: o.Worker,
-		worker: worker.Supervise(worker.Options{
-			Path:        o.Worker,
-			Args:        args,
-			MemoryLimit: o.MemoryLimit,
-			Timeout:     o.Timeout,
-			Log:         o.Log,
-		}, o.Jobs),
-		loaded: make(map[Voice]string),
-	}
+	return &piper{native: openNative(o), cache: o.CacheDir, log: o.Log, loaded: make(map[Voice]wire.Reply)}
 }
 
-// Fingerprint implements Engine. It loads the voice: a voice that cannot be
-// loaded is the engine's failure, whatever becomes of the process, and must
-// not be blamed on the first text that it should speak.
-func (p *piper) Fingerprint(ctx context.Context, v Voice) (string, error) {
-	p.mu.Lock()
-	fingerprint := p.loaded[v]
-	p.mu.Unlock()
-	if fingerprint != "" {
-		return fingerprint, nil
+// load makes a voice ready: one that cannot be loaded is the engine's failure,
+// whatever becomes of the process, and must not be blamed on the first text
+// that it should speak.
+func (p *piper) load(ctx context.Context, v Voice) (wire.Reply, error) {
+	if v.Speaker == AnySpeaker {
+		v.Speaker = ""
 	}
-	reply, _, err := p.call(ctx, wire.Request{Op: wire.OpLoad, Voice: v.Name, Speaker: v.Speaker})
+	p.mu.Lock()
+	known, ok := p.loaded[v]
+	p.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	reply, _, err := p.call(ctx, wire.Request{Op: wire.OpLoad, Voice: v.Name, Speaker: v.Speaker}, nil)
 	if err != nil {
-		return "", fmt.Errorf("load voice %s: %w", v, p.remedy(err))
+		return wire.Reply{}, fmt.Errorf("load voice %s: %w", v, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.loaded[v] = reply.Fingerprint
-	return reply.Fingerprint, nil
+	p.loaded[v] = reply
+	return reply, nil
+}
+
+// Fingerprint implements Engine.
+func (p *piper) Fingerprint(ctx context.Context, v Voice) (string, error) {
+	reply, err := p.load(ctx, v)
+	return reply.Fingerprint, err
 }
 
 // Speak implements Engine.
@@ -68,12 +65,15 @@ func (p *piper) Speak(ctx context.Context, u Utterance) (audio.PCM, error) {
 	if u.Pitch != 0 || math.IsNaN(u.Pitch) {
 		return audio.PCM{}, refuse(ReasonPitchUnsupported, "piper voices have one pitch; leave it at 0")
 	}
-	if _, err := p.Fingerprint(ctx, u.Voice); err != nil {
+	if u.Voice.Speaker == AnySpeaker {
+		return audio.PCM{}, fmt.Errorf("voice %s: which of its speakers was never decided", u.Voice)
+	}
+	if _, err := p.load(ctx, u.Voice); err != nil {
 		return audio.PCM{}, err
 	}
 	reply, samples, err := p.call(ctx, wire.Request{
 		Op: wire.OpSpeak, Voice: u.Voice.Name, Speaker: u.Voice.Speaker, Text: u.Text, Speed: u.Speed,
-	})
+	}, nil)
 	var died *worker.Died
 	switch {
 	case errors.As(err, &died) && died.Timeout > 0:
@@ -81,52 +81,66 @@ func (p *piper) Speak(ctx context.Context, u Utterance) (audio.PCM, error) {
 	case errors.As(err, &died):
 		return audio.PCM{}, refuse(ReasonEngineDied, "%v", died)
 	case err != nil:
-		return audio.PCM{}, fmt.Errorf("speak with %s: %w", u.Voice, p.remedy(err))
+		return audio.PCM{}, fmt.Errorf("speak with %s: %w", u.Voice, err)
 	case reply.Refusal != "":
 		return audio.PCM{}, &Refusal{Reason: reply.Refusal, Detail: reply.Detail}
 	}
 	return audio.PCM{Rate: reply.Rate, Samples: samples}, nil
 }
 
-func (p *piper) call(ctx context.Context, r wire.Request) (wire.Reply, []int16, error) {
-	if p.path == "" {
-		return wire.Reply{}, nil, fmt.Errorf("melforge-tts: %w", fs.ErrNotExist)
+// find returns what is known of a voice, of whichever speaker.
+func (p *piper) find(v Voice) (VoiceInfo, bool) {
+	name := Voice{Engine: v.Engine, Name: v.Name}.String()
+	for _, i := range piperVoices() {
+		if i.Voice == name {
+			return i, true
+		}
 	}
-	req, err := r.Encode()
-	if err != nil {
-		return wire.Reply{}, nil, err
-	}
-	b, err := p.worker.Call(ctx, req)
-	if err != nil {
-		return wire.Reply{}, nil, err
-	}
-	return wire.DecodeReply(b)
-}
-
-// remedy adds what to do about a worker that is not there.
-func (p *piper) remedy(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: install melforge-tts beside melforge, or use an espeak voice", err)
-	}
-	return err
+	i, err := addedVoice(p.cache, v.Name)
+	return i, err == nil
 }
 
 func (p *piper) check(_ context.Context, v Voice) error {
-	name := Voice{Engine: v.Engine, Name: v.Name}.String()
-	for _, i := range piperVoices() {
-		if i.Voice != name {
-			continue
-		}
-		if v.Speaker != "" {
-			return fmt.Errorf("voice %s: %s has one speaker; leave out the colon", v, name)
-		}
+	info, ok := p.find(v)
+	switch {
+	case ok && v.Speaker != "" && info.Speakers <= 1:
+		return &UnknownVoice{Name: v.String(), Why: "it has one speaker; leave out the colon"}
+	case ok && v.Speaker != AnySpeaker && v.Speaker != "" && !numberBelow(v.Speaker, info.Speakers):
+		return &UnknownVoice{Name: v.String(), Why: fmt.Sprintf("its speakers are 0 to %d, and * for any", info.Speakers-1)}
+	case ok:
 		return nil
+	case v.Name == "libritts":
+		return &UnknownVoice{Name: v.String(), Why: "it is not here yet; `melforge voices add libritts` fetches it"}
 	}
 	return fmt.Errorf("voice %s: %w in piper; `melforge voices` lists them", v, errNoVoice)
 }
 
+func (p *piper) lang(v Voice) string {
+	info, _ := p.find(v)
+	return info.Lang
+}
+
 // Voices implements Engine.
-func (p *piper) Voices(context.Context) ([]VoiceInfo, error) { return piperVoices(), nil }
+func (p *piper) Voices(context.Context) ([]VoiceInfo, error) {
+	all := piperVoices()
+	dirs, err := filepath.Glob(filepath.Join(p.cache, wire.VoicesDir, "*", wire.InfoFile))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range dirs {
+		name := filepath.Base(filepath.Dir(path))
+		if strings.HasPrefix(name, ".") {
+			continue // one that is just being made
+		}
+		info, err := addedVoice(p.cache, name)
+		if err == nil {
+			all = append(all, info)
+		} else if p.log != nil {
+			p.log(fmt.Sprintf("an added voice cannot be used: %v", err))
+		}
+	}
+	return all, nil
+}
 
 // Close implements Engine.
 func (p *piper) Close() error { return p.worker.Close() }

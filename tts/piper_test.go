@@ -2,11 +2,13 @@ package tts
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +30,7 @@ func piperOptions(t *testing.T) Options {
 	o := Options{Worker: filepath.Join(dir, "melforge-tts"), CacheDir: filepath.Join(dir, "cache"), Jobs: 2, Log: func(line string) { t.Log(line) }}
 	build := exec.Command("go", "build", "-o", o.Worker, "github.com/melforge/melforge/cmd/melforge-tts")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Skipf("melforge-tts does not build here: %v\n%s", err, out)
+		t.Fatalf("melforge-tts does not build: %v\n%s", err, out)
 	}
 	return o
 }
@@ -44,6 +46,8 @@ func TestPiper(t *testing.T) {
 	t.Run("refusals", func(t *testing.T) { testPiperRefusals(t, o) })
 	t.Run("broken", func(t *testing.T) { testPiperBroken(t, o) })
 	t.Run("cache", func(t *testing.T) { testPiperCache(t, o) })
+	t.Run("file", func(t *testing.T) { testPiperFile(t, o) })
+	t.Run("added", func(t *testing.T) { testAdded(t, o) })
 }
 
 func open(t *testing.T, o Options) *Set {
@@ -99,7 +103,7 @@ func testPiperRepeats(t *testing.T, o Options) {
 
 // A text that takes more memory than there is dies alone.
 func testPiperKiller(t *testing.T, o Options) {
-	o.MemoryLimit = 2 << 30
+	o.MemoryLimit, o.PartChars = 2<<30, 1<<20
 	s := open(t, o)
 	want, err := s.Speak(t.Context(), piperSays("Innocent."))
 	if err != nil {
@@ -182,4 +186,91 @@ func testPiperCache(t *testing.T, o Options) {
 	if left, _ := filepath.Glob(filepath.Join(o.CacheDir, ".tmp-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// A voice in a file: jenny's own, which then speaks as jenny does.
+func testPiperFile(t *testing.T, o Options) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "my jenny.onnx")
+	models, err := filepath.Glob(filepath.Join(o.CacheDir, "jenny-*", "model.onnx"))
+	if err != nil || len(models) != 1 {
+		t.Fatalf("models in the cache: %v, %v", models, err)
+	}
+	model, err := os.ReadFile(models[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(path string, b []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(path, model)
+	write(path+".json", piperConfig(t, filepath.Join(filepath.Dir(models[0]), "tokens.txt")))
+	s := open(t, o)
+	v, err := s.Resolve(t.Context(), "piper:"+path)
+	if err != nil || !strings.HasPrefix(v.String(), "piper/my-jenny-") {
+		t.Fatalf("%v, %v", v, err)
+	}
+	// Another process, which only has the name.
+	u := piperSays("Glue the sheet to the dark blue background.")
+	want, err := s.Speak(t.Context(), u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.Voice, err = ParseVoice(v.String()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := open(t, o).Speak(t.Context(), u)
+	if err != nil || !slices.Equal(got.Samples, want.Samples) {
+		t.Errorf("from a file jenny is another: %v", err)
+	}
+	if infos, err := s.Voices(t.Context()); err != nil || !slices.ContainsFunc(infos, func(i VoiceInfo) bool { return i.Voice == v.String() && i.Lang == "en-gb" }) {
+		t.Errorf("%s is not listed: %v", v, err)
+	}
+	// A model that kills the worker is the voice's failure, not the text's.
+	write(path, []byte("garbage"))
+	broken, err := s.Resolve(t.Context(), "piper:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Fingerprint(t.Context(), broken); err == nil || reason(err) != "" {
+		t.Errorf("a broken model: %v", err)
+	}
+	u.Voice = broken
+	if _, err := s.Speak(t.Context(), u); err == nil || reason(err) != "" {
+		t.Errorf("a broken model: %v, want a plain error", err)
+	}
+	for _, bad := range []string{"piper:", "piper:/none.onnx", "piper:" + dir, "piper:" + path + ":3", "piper:" + path + ".json"} {
+		if v, err := s.Resolve(t.Context(), bad); err == nil {
+			t.Errorf("Resolve(%q) = %v", bad, v)
+		}
+	}
+}
+
+// piperConfig describes a voice whose phonemes are in tokens.
+func piperConfig(t *testing.T, tokens string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make(map[string][]int)
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSuffix(line, "\n")
+		at := strings.LastIndex(line, " ")
+		n, err := strconv.Atoi(line[at+1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[line[:at]] = []int{n}
+	}
+	b, err = json.Marshal(map[string]any{
+		"audio": map[string]any{"sample_rate": 22050}, "espeak": map[string]any{"voice": "en-gb"}, "num_speakers": 1, "phoneme_id_map": ids,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

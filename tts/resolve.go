@@ -17,16 +17,20 @@ func defaultVoices() map[string]string {
 
 // Resolve finds the voice that a name means: a full name ("espeak/en-gb+f3"),
 // an engine ("piper" is piper/jenny), or a voice's own name if only one engine
-// has it ("jenny"). The voice exists; whether its engine works is seen when it
-// speaks.
+// has it ("jenny", "libritts:12"). "piper:" and a path is the Piper voice in
+// that .onnx file, which is prepared and gets a name of its own. The voice
+// exists; whether its engine works is seen when it speaks.
 func (s *Set) Resolve(ctx context.Context, name string) (Voice, error) {
+	if isFile(name) {
+		return s.addFile(ctx, name)
+	}
 	if voice := defaultVoices()[name]; voice != "" {
 		name += "/" + voice
 	}
 	if strings.Contains(name, "/") {
 		v, err := ParseVoice(name)
 		if err != nil {
-			return Voice{}, err
+			return Voice{}, &UnknownVoice{Name: name, Why: "want ENGINE/NAME or ENGINE/NAME:SPEAKER, as in piper/jenny"}
 		}
 		if err := s.exists(ctx, v); err != nil {
 			return Voice{}, err
@@ -34,19 +38,27 @@ func (s *Set) Resolve(ctx context.Context, name string) (Voice, error) {
 		return v, nil
 	}
 	var found []Voice
+	var almost error // of an engine that knows the name, but not like this
 	for _, engine := range engineNames() {
 		v, err := ParseVoice(engine + "/" + name)
 		if err != nil {
 			break
 		}
-		if s.exists(ctx, v) == nil {
+		err = s.exists(ctx, v)
+		var unknown *UnknownVoice
+		switch {
+		case err == nil:
 			found = append(found, v)
+		case errors.As(err, &unknown) && unknown.Why != "" && almost == nil:
+			almost = err
 		}
 	}
-	switch len(found) {
-	case 0:
+	switch {
+	case len(found) == 0 && almost != nil:
+		return Voice{}, almost
+	case len(found) == 0:
 		return Voice{}, s.unknown(ctx, name)
-	case 1:
+	case len(found) == 1:
 		return found[0], nil
 	}
 	return Voice{}, fmt.Errorf("voice %q is ambiguous: %v", name, found)
@@ -91,14 +103,18 @@ func (s *Set) unknown(ctx context.Context, name string) error {
 	return &UnknownVoice{Name: name, Nearest: byName[nearest.Of(name, len(name)/2+1, names)]}
 }
 
-// UnknownVoice is the error for a name that no engine knows.
+// UnknownVoice is the error for a name that no engine knows, or not like this.
 type UnknownVoice struct {
 	Name    string
 	Nearest string // the voice that may have been meant, "" if none is near
+	Why     string // what is wrong with the name, and what to do, if that is known
 }
 
 // Error implements error.
 func (u *UnknownVoice) Error() string {
+	if u.Why != "" {
+		return fmt.Sprintf("voice %q: %s", u.Name, u.Why)
+	}
 	if u.Nearest == "" {
 		return fmt.Sprintf("unknown voice %q: `melforge voices` lists them all", u.Name)
 	}

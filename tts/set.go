@@ -21,6 +21,14 @@ type Options struct {
 	MemoryLimit uint64            // bytes of memory the worker may take; 0: by the number of Jobs
 	Timeout     time.Duration     // for one utterance; 0: two minutes
 	Log         func(line string) // what engines print, and their restarts; may be nil
+
+	PartChars int  // longer texts are spoken in parts; 0: the constant PartChars
+	AnyScript bool // speak texts that are not in the script of the voice's language
+	// Configured are the user's own voices, as ReadVoices returns them.
+	Configured Configured
+	// Getenv looks up the environment variables that Configured names, for
+	// keys. nil: there are none.
+	Getenv func(name string) string
 }
 
 // Measured: with utterances of 500 characters at half speed, two at a time, the
@@ -51,6 +59,12 @@ func (o Options) withDefaults() Options {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
+	if o.PartChars <= 0 {
+		o.PartChars = PartChars
+	}
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
 	return o
 }
 
@@ -61,18 +75,23 @@ type Set struct {
 	mu     sync.Mutex
 	open   map[string]engine
 	prints map[Voice]string
+	ear    *native
 	closed bool
 }
+
+var errClosed = errors.New("tts: closed")
 
 // engine is an Engine of this package.
 type engine interface {
 	Engine
 	// check says why v cannot be spoken with, errNoVoice if it is not there.
 	check(ctx context.Context, v Voice) error
+	// lang is the language that v speaks, "" if that is any or unknown.
+	lang(v Voice) string
 }
 
 // engineNames are all engines, the default one first.
-func engineNames() []string { return []string{"piper", "espeak"} }
+func engineNames() []string { return []string{"piper", "espeak", "exec", "http"} }
 
 // Open returns a Set. Nothing is started until a voice is used.
 func Open(o Options) *Set {
@@ -83,7 +102,7 @@ func (s *Set) engine(name string) (engine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, errors.New("tts: closed")
+		return nil, errClosed
 	}
 	if e := s.open[name]; e != nil {
 		return e, nil
@@ -95,6 +114,10 @@ func (s *Set) engine(name string) (engine, error) {
 		e = openPiper(s.o)
 	case "espeak":
 		e, err = openEspeak(s.o)
+	case "exec":
+		e = openCommands(s.o)
+	case "http":
+		e = openRemote(s.o)
 	default:
 		err = fmt.Errorf("no engine %q; there are %v", name, engineNames())
 	}
@@ -105,7 +128,8 @@ func (s *Set) engine(name string) (engine, error) {
 	return e, nil
 }
 
-// Fingerprint is the engine's for this voice, asked for once.
+// Fingerprint is the engine's for this voice and how long texts are spoken
+// with it, asked for once.
 func (s *Set) Fingerprint(ctx context.Context, v Voice) (string, error) {
 	s.mu.Lock()
 	print := s.prints[v]
@@ -121,6 +145,7 @@ func (s *Set) Fingerprint(ctx context.Context, v Voice) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	print = fmt.Sprintf("%s; parts %d of %d", print, frontVersion, s.o.PartChars)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prints[v] = print
@@ -128,13 +153,30 @@ func (s *Set) Fingerprint(ctx context.Context, v Voice) (string, error) {
 }
 
 // Speak speaks with the engine of the utterance's voice, at the engine's own
-// rate. The text should be what Clean returned.
+// rate. The text should be what Clean returned. A long one is spoken in parts,
+// with the pauses of a reader between them; one in another script than the
+// voice's is refused.
 func (s *Set) Speak(ctx context.Context, u Utterance) (audio.PCM, error) {
 	e, err := s.engine(u.Voice.Engine)
 	if err != nil {
 		return audio.PCM{}, err
 	}
-	return e.Speak(ctx, u)
+	if !s.o.AnyScript {
+		if err := checkScript(u.Text, e.lang(u.Voice)); err != nil {
+			return audio.PCM{}, err
+		}
+	}
+	return speakParts(ctx, e, u, Split(u.Text, s.o.PartChars))
+}
+
+// CheckScript is the refusal that Speak would make of a text whose script the
+// voice's language does not use, or nil.
+func (s *Set) CheckScript(text string, v Voice) error {
+	e, err := s.engine(v.Engine)
+	if err != nil || s.o.AnyScript {
+		return err
+	}
+	return checkScript(text, e.lang(v))
 }
 
 // Voices lists the voices of all engines. An engine that is not installed is
@@ -169,10 +211,13 @@ func (s *Set) voices(ctx context.Context, engine string) ([]VoiceInfo, error) {
 // Close closes every engine that was opened. Speak fails afterwards.
 func (s *Set) Close() error {
 	s.mu.Lock()
-	open := s.open
-	s.open, s.closed = nil, true
+	open, ear := s.open, s.ear
+	s.open, s.ear, s.closed = nil, nil, true
 	s.mu.Unlock()
 	var err error
+	if ear != nil {
+		err = ear.worker.Close()
+	}
 	for _, e := range open {
 		err = errors.Join(err, e.Close())
 	}
@@ -181,14 +226,30 @@ func (s *Set) Close() error {
 
 // Estimate is a rough expectation, good enough for a plan.
 type Estimate struct {
-	SecondsPerChar            float64 // of sound, at speed 1
-	AudioSecondsPerCoreSecond float64 // how much sound a busy core makes
+	SecondsPerChar            float64 `yaml:"seconds_per_char"`              // of sound, at speed 1
+	AudioSecondsPerCoreSecond float64 `yaml:"audio_seconds_per_core_second"` // how much sound a busy core makes
+}
+
+// orElse fills in what is not given.
+func (e Estimate) orElse(d Estimate) Estimate {
+	if e.SecondsPerChar <= 0 {
+		e.SecondsPerChar = d.SecondsPerChar
+	}
+	if e.AudioSecondsPerCoreSecond <= 0 {
+		e.AudioSecondsPerCoreSecond = d.AudioSecondsPerCoreSecond
+	}
+	return e
 }
 
 // Estimate returns what to expect of a voice on an ordinary server core.
 func (s *Set) Estimate(v Voice) Estimate {
-	if v.Engine == "espeak" {
+	switch v.Engine {
+	case "espeak":
 		return Estimate{SecondsPerChar: 0.065, AudioSecondsPerCoreSecond: 230}
+	case "exec":
+		return s.o.Configured.Exec[v.Name].Estimate.orElse(Estimate{SecondsPerChar: 0.065, AudioSecondsPerCoreSecond: 50})
+	case "http":
+		return s.o.Configured.HTTP[v.Name].Estimate.orElse(Estimate{SecondsPerChar: 0.065, AudioSecondsPerCoreSecond: 20})
 	}
 	return Estimate{SecondsPerChar: 0.062, AudioSecondsPerCoreSecond: 10}
 }

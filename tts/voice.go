@@ -7,7 +7,7 @@ import (
 )
 
 // Voice names who speaks: "piper/jenny", "espeak/en-us+f3". A speaker of a
-// voice with many follows a colon: "piper/libritts:12".
+// voice with many follows a colon: "piper/libritts:12", or "*" for any of them.
 type Voice struct {
 	Engine  string
 	Name    string
@@ -40,7 +40,7 @@ func ParseVoice(s string) (Voice, error) {
 	}
 	name, speaker, colon := strings.Cut(rest, ":")
 	v := Voice{Engine: engine, Name: name, Speaker: speaker}
-	if !engineName.MatchString(engine) || !voiceName.MatchString(name) || colon && !speakerName.MatchString(speaker) {
+	if !engineName.MatchString(engine) || !voiceName.MatchString(name) || colon && speaker != AnySpeaker && !speakerName.MatchString(speaker) {
 		return Voice{}, fmt.Errorf("voice %q: want ENGINE/NAME or ENGINE/NAME:SPEAKER of letters, digits and _.+-", s)
 	}
 	return v, nil

@@ -4,8 +4,9 @@ package tts
 type VoiceInfo struct {
 	Voice       string `json:"voice"`
 	Lang        string `json:"lang"`
-	Gender      string `json:"gender,omitempty"` // "female", "male" or unknown
-	Rate        int    `json:"rate"`
+	Gender      string `json:"gender,omitempty"`   // "female", "male" or unknown
+	Rate        int    `json:"rate"`               // 0: not known before it speaks
+	Speakers    int    `json:"speakers,omitempty"` // 0: one
 	License     string `json:"license"`
 	Attribution string `json:"attribution,omitempty"`
 	Note        string `json:"note,omitempty"`

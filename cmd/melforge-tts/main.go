@@ -1,5 +1,6 @@
 // Command melforge-tts is the worker that speaks with neural voices. melforge
-// starts it, feeds it and restarts it; it is not for the command line.
+// starts it, feeds it and restarts it; it is not for the command line, but for
+// --copy-espeak-data, with which a distribution is packed.
 package main
 
 import (
@@ -28,15 +29,19 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("melforge-tts", flag.ContinueOnError)
 	cache := flags.String("cache", "", "folder for unpacked voices")
 	data := flags.String("espeak-data", "", "folder of espeak-ng's data; looked for if empty")
+	ship := flags.String("copy-espeak-data", "", "copy espeak-ng's data to this folder, for a distribution that carries it in share/espeak-ng-data, and exit")
 	if err := flags.Parse(args); err != nil {
 		return err
-	}
-	if *cache == "" {
-		return errors.New("no --cache folder")
 	}
 	dir, err := findData(*data)
 	if err != nil {
 		return err
+	}
+	if *ship != "" {
+		return espeakdata.Copy(*ship, dir)
+	}
+	if *cache == "" {
+		return errors.New("no --cache folder")
 	}
 	conn, err := worker.Inherited()
 	if err != nil {

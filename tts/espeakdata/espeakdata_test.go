@@ -56,3 +56,26 @@ func TestHashSeesEveryChange(t *testing.T) {
 		t.Error("a folder that is not there has a hash")
 	}
 }
+
+func TestCopyHasTheSameHash(t *testing.T) {
+	src, dst := t.TempDir(), filepath.Join(t.TempDir(), "share", "espeak-ng-data")
+	if err := Copy(dst, src); err == nil {
+		t.Error("a folder without data was copied")
+	}
+	write(t, filepath.Join(src, "phontab"), "ab")
+	write(t, filepath.Join(src, "lang", "gmw", "en"), "english")
+	if err := os.Symlink("phontab", filepath.Join(src, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Copy(dst, src); err != nil {
+		t.Fatal(err)
+	}
+	want, errWant := Hash(src)
+	got, err := Hash(dst)
+	if err != nil || errWant != nil || got != want {
+		t.Errorf("the copy is %s, %v; the original %s, %v", got, err, want, errWant)
+	}
+	if err := Copy(dst, src); err == nil {
+		t.Error("a copy was overwritten")
+	}
+}

@@ -39,52 +39,74 @@ type Voice struct {
 func Open(cache, name string, archive []byte) (Voice, error) {
 	sum := sha256.Sum256(archive)
 	dir := filepath.Join(cache, fmt.Sprintf("%s-%x-%d", name, sum[:8], layout))
-	if v, err := verify(dir); err == nil {
-		return v, nil
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return Voice{}, fmt.Errorf("voice cache: %w", err)
-	}
-	unlock, err := lock(filepath.Join(cache, name+".lock"))
-	if err != nil {
-		return Voice{}, fmt.Errorf("voice cache: %w", err)
-	}
-	defer unlock()
-	if v, err := verify(dir); err == nil { // somebody was faster
-		return v, nil
-	}
-	if err := build(dir, archive); err != nil {
-		return Voice{}, fmt.Errorf("unpack voice %s into %s: %w", name, cache, err)
-	}
-	return verify(dir)
-}
-
-// verify returns the voice in dir if every file is what was written.
-func verify(dir string) (Voice, error) {
-	b, err := os.ReadFile(filepath.Join(dir, sumsFile))
+	err := ensure(cache, name, dir, voiceFiles, func() (map[string][]byte, error) { return prepare(archive) })
 	if err != nil {
 		return Voice{}, err
 	}
+	return openVoice(dir)
+}
+
+// voiceFiles are what a voice is made of, and what its hash is of.
+var voiceFiles = []string{modelFile, tokensFile}
+
+func openVoice(dir string) (Voice, error) {
+	hash, err := verify(dir, voiceFiles)
+	if err != nil {
+		return Voice{}, err
+	}
+	return Voice{Model: filepath.Join(dir, modelFile), Tokens: filepath.Join(dir, tokensFile), Hash: hash}, nil
+}
+
+// ensure sees to it that dir holds whole files of these names, if need be by
+// writing what fill returns. Only one process at a time does that.
+func ensure(cache, name, dir string, names []string, fill func() (map[string][]byte, error)) error {
+	if _, err := verify(dir, names); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("voice cache: %w", err)
+	}
+	unlock, err := lock(filepath.Join(cache, name+".lock"))
+	if err != nil {
+		return fmt.Errorf("voice cache: %w", err)
+	}
+	defer unlock()
+	if _, err := verify(dir, names); err == nil { // somebody was faster
+		return nil
+	}
+	files, err := fill()
+	if err == nil {
+		err = build(dir, files, names)
+	}
+	if err != nil {
+		return fmt.Errorf("unpack voice %s into %s: %w", name, cache, err)
+	}
+	return nil
+}
+
+// verify returns the hash of these files in dir if every one is what was
+// written.
+func verify(dir string, names []string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, sumsFile))
+	if err != nil {
+		return "", err
+	}
 	var sums map[string]string
 	if err := json.Unmarshal(b, &sums); err != nil {
-		return Voice{}, fmt.Errorf("%s: %w", filepath.Join(dir, sumsFile), err)
+		return "", fmt.Errorf("%s: %w", filepath.Join(dir, sumsFile), err)
 	}
 	all := sha256.New()
-	for _, name := range []string{modelFile, tokensFile} {
+	for _, name := range names {
 		sum, err := hashFile(filepath.Join(dir, name))
 		if err != nil {
-			return Voice{}, err
+			return "", err
 		}
 		if sum != sums[name] {
-			return Voice{}, fmt.Errorf("%s is damaged", filepath.Join(dir, name))
+			return "", fmt.Errorf("%s is damaged", filepath.Join(dir, name))
 		}
 		fmt.Fprintf(all, "%s %s\n", name, sum)
 	}
-	return Voice{
-		Model:  filepath.Join(dir, modelFile),
-		Tokens: filepath.Join(dir, tokensFile),
-		Hash:   hex.EncodeToString(all.Sum(nil)),
-	}, nil
+	return hex.EncodeToString(all.Sum(nil)), nil
 }
 
 func hashFile(path string) (string, error) {
@@ -101,9 +123,14 @@ func hashFile(path string) (string, error) {
 }
 
 // build makes dir anew beside its place and moves it there. The lock is held.
-func build(dir string, archive []byte) error {
-	files, err := prepare(archive)
-	if err != nil {
+func build(dir string, files map[string][]byte, names []string) error {
+	sums := make(map[string]string)
+	for _, name := range names {
+		sum := sha256.Sum256(files[name])
+		sums[name] = hex.EncodeToString(sum[:])
+	}
+	var err error
+	if files[sumsFile], err = json.Marshal(sums); err != nil {
 		return err
 	}
 	tmp := commit.Temp(dir)
@@ -128,7 +155,7 @@ func build(dir string, archive []byte) error {
 	return commit.Rename("voice", dir)
 }
 
-// prepare returns the files of a prepared voice.
+// prepare returns the files of the voice in an archive.
 func prepare(archive []byte) (map[string][]byte, error) {
 	packed, err := unpack(archive, "voice.onnx", "voice.json")
 	if err != nil {
@@ -136,23 +163,9 @@ func prepare(archive []byte) (map[string][]byte, error) {
 	}
 	c, err := parseConfig(packed["voice.json"])
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("voice.json: %w", err)
 	}
-	tokens, err := c.tokens()
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{
-		modelFile:  append(packed["voice.onnx"], c.metadata()...),
-		tokensFile: tokens,
-	}
-	sums := make(map[string]string)
-	for name, b := range files {
-		sum := sha256.Sum256(b)
-		sums[name] = hex.EncodeToString(sum[:])
-	}
-	files[sumsFile], err = json.Marshal(sums)
-	return files, err
+	return c.files(packed["voice.onnx"])
 }
 
 // lock waits for the lock file. The kernel frees it if its holder dies.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ type config struct {
 	Language struct {
 		NameEnglish string `json:"name_english"`
 	} `json:"language"`
+	PhonemeType  string           `json:"phoneme_type"`
 	NumSpeakers  int              `json:"num_speakers"`
 	PhonemeIDMap map[string][]int `json:"phoneme_id_map"`
 }
@@ -28,13 +30,34 @@ type config struct {
 func parseConfig(b []byte) (config, error) {
 	var c config
 	if err := json.Unmarshal(b, &c); err != nil {
-		return config{}, fmt.Errorf("voice.json: %w", err)
+		return config{}, err
 	}
 	if c.Audio.SampleRate <= 0 || c.Espeak.Voice == "" || len(c.PhonemeIDMap) == 0 {
-		return config{}, fmt.Errorf("voice.json: sample rate, espeak voice or phonemes are missing")
+		return config{}, errors.New("sample rate, espeak voice or phonemes are missing")
+	}
+	if c.PhonemeType != "" && c.PhonemeType != "espeak" {
+		return config{}, fmt.Errorf("phonemes of type %q: only voices with espeak's can be spoken with", c.PhonemeType)
 	}
 	c.NumSpeakers = max(c.NumSpeakers, 1)
 	return c, nil
+}
+
+// files returns a prepared voice.
+func (c config) files(model []byte) (map[string][]byte, error) {
+	tokens, err := c.tokens()
+	if err != nil {
+		return nil, err
+	}
+	if !prepared(model) {
+		model = append(model, c.metadata()...)
+	}
+	return map[string][]byte{modelFile: model, tokensFile: tokens}, nil
+}
+
+// prepared reports whether a model has sherpa-onnx's properties already. They
+// are at its end.
+func prepared(model []byte) bool {
+	return bytes.Contains(model[max(0, len(model)-1<<16):], []byte("\x0a\x0bsample_rate\x12"))
 }
 
 // metadata returns the bytes that, appended to the ONNX file, give it the
@@ -77,7 +100,7 @@ func (c config) tokens() ([]byte, error) {
 	var all []token
 	for phoneme, ids := range c.PhonemeIDMap {
 		if len(ids) != 1 {
-			return nil, fmt.Errorf("voice.json: phoneme %q has %d numbers, want one", phoneme, len(ids))
+			return nil, fmt.Errorf("phoneme %q has %d numbers, want one", phoneme, len(ids))
 		}
 		if strings.ContainsAny(phoneme, "\r\n") {
 			continue // it would break the table, and no text has it
@@ -88,7 +111,7 @@ func (c config) tokens() ([]byte, error) {
 	var b bytes.Buffer
 	for i, t := range all {
 		if i > 0 && all[i-1].id == t.id {
-			return nil, fmt.Errorf("voice.json: phonemes %q and %q have one number, %d", all[i-1].phoneme, t.phoneme, t.id)
+			return nil, fmt.Errorf("phonemes %q and %q have one number, %d", all[i-1].phoneme, t.phoneme, t.id)
 		}
 		fmt.Fprintf(&b, "%s %d\n", t.phoneme, t.id)
 	}

@@ -39,6 +39,7 @@ type Speaker struct {
 
 	mu     sync.Mutex // held while a voice is loaded
 	voices map[string]*voice
+	ear    *ear
 }
 
 type voice struct {
@@ -51,10 +52,23 @@ func New(c Config) *Speaker { return &Speaker{c: c, voices: make(map[string]*voi
 
 // Handle answers one request of package tts.
 func (s *Speaker) Handle(_ context.Context, req []byte) ([]byte, error) {
-	r, err := wire.DecodeRequest(req)
+	r, samples, err := wire.DecodeRequest(req)
 	if err != nil {
 		return nil, err
 	}
+	switch r.Op {
+	case wire.OpAdd:
+		return s.add(r)
+	case wire.OpHear:
+		return s.hear(r, samples)
+	case wire.OpLoad, wire.OpSpeak:
+		return s.answer(r)
+	}
+	return nil, fmt.Errorf("unknown operation %q", r.Op)
+}
+
+// answer loads a voice and speaks with it.
+func (s *Speaker) answer(r wire.Request) ([]byte, error) {
 	v, err := s.voice(r.Voice)
 	if err != nil {
 		return nil, err
@@ -63,13 +77,38 @@ func (s *Speaker) Handle(_ context.Context, req []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("voice %s: %w", r.Voice, err)
 	}
-	switch r.Op {
-	case wire.OpLoad:
-		return wire.Reply{Fingerprint: v.fingerprint, Rate: v.tts.SampleRate()}.Encode(nil)
-	case wire.OpSpeak:
+	if r.Op == wire.OpSpeak {
 		return v.speak(r, speaker)
 	}
-	return nil, fmt.Errorf("unknown operation %q", r.Op)
+	return wire.Reply{Fingerprint: v.fingerprint, Rate: v.tts.SampleRate(), Speakers: max(v.tts.NumSpeakers(), 1)}.Encode(nil)
+}
+
+// add prepares a voice or the recogniser in the cache.
+func (s *Speaker) add(r wire.Request) ([]byte, error) {
+	if r.Voice != "" {
+		if err := pack.AddPackage(s.c.Cache, r.Voice, r.File); err != nil {
+			return nil, err
+		}
+		return wire.Reply{Name: r.Voice}.Encode(nil)
+	}
+	name, err := pack.AddFile(s.c.Cache, r.File)
+	if err != nil {
+		return nil, err
+	}
+	return wire.Reply{Name: name}.Encode(nil)
+}
+
+// files finds a voice's files: those this program carries, or the cache's.
+func (s *Speaker) files(name string) (pack.Voice, error) {
+	carried, ok := s.c.Archives[name]
+	if !ok {
+		return pack.Added(s.c.Cache, name)
+	}
+	archive, err := fs.ReadFile(carried, "dist.tzst")
+	if err != nil {
+		return pack.Voice{}, fmt.Errorf("voice %s: %w", name, err)
+	}
+	return pack.Open(s.c.Cache, name, archive)
 }
 
 // voice loads a voice once. A model that sherpa-onnx cannot take ends the
@@ -80,15 +119,7 @@ func (s *Speaker) voice(name string) (*voice, error) {
 	if v := s.voices[name]; v != nil {
 		return v, nil
 	}
-	files, ok := s.c.Archives[name]
-	if !ok {
-		return nil, fmt.Errorf("no voice %q in this program", name)
-	}
-	archive, err := fs.ReadFile(files, "dist.tzst")
-	if err != nil {
-		return nil, fmt.Errorf("voice %s: %w", name, err)
-	}
-	packed, err := pack.Open(s.c.Cache, name, archive)
+	packed, err := s.files(name)
 	if err != nil {
 		return nil, err
 	}
