@@ -187,7 +187,7 @@ func (ix *indexer) place(it *manifests.Item, manifest, rejects *manifests.Writer
 		return fmt.Errorf("line %d: clip %s was planned but nothing made it", it.Line, it.Key)
 	}
 	e := manifests.Entry{
-		Audio: c.audio, Duration: float64(c.Samples) / float64(ix.plan.Settings.Rate), Text: it.Text,
+		Audio: c.audio, Duration: float64(c.Samples) / float64(ix.plan.Settings.Rate), Text: it.Text, Spoken: it.Spoken,
 		ID: it.ID, Line: it.Line, Key: it.Key, Lang: it.Lang, Voice: it.Voice, Speed: it.Speed, Pitch: it.Pitch,
 		Base: it.Base, Augment: it.Augment, Clip: c.Clip,
 	}

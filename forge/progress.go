@@ -30,10 +30,10 @@ func (p *Progress) clip(samples int) {
 func (p *Progress) reject(n int) { p.rejects.Add(int64(n)) }
 
 // costs sums the time that a shard's workers spent, by what they did.
-type costs struct{ speech, wav, mel, write stopwatch }
+type costs struct{ speech, hear, wav, mel, write stopwatch }
 
 func (c *costs) total() manifests.Cost {
-	return manifests.Cost{Speech: c.speech.seconds(), Wav: c.wav.seconds(), Mel: c.mel.seconds(), Write: c.write.seconds()}
+	return manifests.Cost{Speech: c.speech.seconds(), Hear: c.hear.seconds(), Wav: c.wav.seconds(), Mel: c.mel.seconds(), Write: c.write.seconds()}
 }
 
 // stopwatch adds up durations from many goroutines.

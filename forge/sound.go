@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -97,7 +98,37 @@ func (m *making) sound(ctx context.Context, it *manifests.Item, c *clip) error {
 		return err
 	}
 	c.Spoken = s.fresh
-	return m.accept(s, it.Text, c)
+	if err := m.accept(s, it.Say(), c); err != nil {
+		return err
+	}
+	return m.listen(ctx, s, it, c)
+}
+
+// listen has a recogniser check what was spoken, where that is asked for.
+func (m *making) listen(ctx context.Context, s sound, it *manifests.Item, c *clip) error {
+	limit := m.plan.Settings.MaxWER
+	if limit == 0 {
+		return nil
+	}
+	if err := m.forge.speaking.Acquire(ctx, 1); err != nil { // it works as hard as a voice
+		return err
+	}
+	defer m.forge.speaking.Release(1)
+	start := time.Now()
+	defer func() { m.cost.hear.since(start) }()
+	text, err := m.forge.voices.Hear(ctx, s.pcm)
+	var refused *tts.Refusal
+	if errors.As(err, &refused) {
+		return &badSound{manifests.StageSpeech, refused.Reason, refused.Detail}
+	}
+	if err != nil {
+		return err
+	}
+	c.ASR = &manifests.Heard{Text: text, WER: math.Round(1000*tts.WER(it.Say(), text)) / 1000}
+	if c.ASR.WER > limit {
+		return &badSound{manifests.StageAudio, "misheard", fmt.Sprintf("word error rate %.2f, the limit is %g; heard: %s", c.ASR.WER, limit, text)}
+	}
+	return nil
 }
 
 // sound is a clip as it is stored.
@@ -129,7 +160,7 @@ func (m *making) say(ctx context.Context, it *manifests.Item, key manifests.Key)
 	}
 	start := time.Now()
 	defer func() { m.cost.wav.since(start) }()
-	pcm, _, refused := m.plan.Settings.Gates.Apply(m.forge.resampler.Resample(pcm, m.plan.Settings.Rate), it.Text)
+	pcm, _, refused := m.plan.Settings.Gates.Apply(m.forge.resampler.Resample(pcm, m.plan.Settings.Rate), it.Say())
 	if refused != nil {
 		return sound{}, &badSound{manifests.StageAudio, refused.Reason, refused.Detail}
 	}
@@ -185,7 +216,7 @@ func (m *making) speak(ctx context.Context, it *manifests.Item) (audio.PCM, erro
 	defer m.forge.speaking.Release(1)
 	start := time.Now() // waiting for a voice is no cost of speech
 	defer func() { m.cost.speech.since(start) }()
-	pcm, err := m.forge.voices.Speak(ctx, tts.Utterance{Text: it.Text, Voice: v, Speed: it.Speed, Pitch: it.Pitch})
+	pcm, err := m.forge.voices.Speak(ctx, tts.Utterance{Text: it.Say(), Voice: v, Speed: it.Speed, Pitch: it.Pitch})
 	var refused *tts.Refusal
 	if errors.As(err, &refused) {
 		return pcm, &badSound{manifests.StageSpeech, refused.Reason, refused.Detail}

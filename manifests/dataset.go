@@ -56,6 +56,11 @@ type Settings struct {
 	MaxChars  int   `json:"max_chars,omitempty"`
 	// Gates is what a clip must be like after synthesis, and what is done to it.
 	Gates gates.Config `json:"gates"`
+	// MaxWER is the largest word error rate that a recogniser may find; 0 means
+	// that none listened.
+	MaxWER float64 `json:"max_wer,omitempty"`
+	// Lexicon is the hash of the pronunciations that were applied.
+	Lexicon string `json:"lexicon,omitempty"`
 	// Augment is what versions of a clip are made by, Versions how many.
 	Augment  augment.Recipe `json:"augment,omitzero"`
 	Versions int            `json:"augment_versions,omitempty"`

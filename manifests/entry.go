@@ -16,7 +16,9 @@ type Entry struct {
 	Duration float64 `json:"duration"`
 	Text     string  `json:"text"`
 
-	ID string `json:"id"`
+	// Spoken is what the voice was given, where a lexicon changed the text.
+	Spoken string `json:"spoken,omitempty"`
+	ID     string `json:"id"`
 	// Line is the corpus line it came from.
 	Line  int     `json:"line"`
 	Key   Key     `json:"key"`
@@ -44,6 +46,14 @@ type Clip struct {
 	// Bytes and CRC32C (eight hex digits) cover the wav file.
 	Bytes  int64  `json:"bytes"`
 	CRC32C string `json:"crc32c"`
+	// ASR is what a recogniser heard, where that was asked for.
+	ASR *Heard `json:"asr,omitempty"`
+}
+
+// Heard is a recogniser's transcript and its word error rate against the text.
+type Heard struct {
+	Text string  `json:"text"`
+	WER  float64 `json:"wer"`
 }
 
 // Row says where a clip's mel is. It is zero as long as there is none.

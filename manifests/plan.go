@@ -26,15 +26,17 @@ const (
 // Item is one corpus line with everything decided, a line of the plan's items
 // file. The items stand in corpus order.
 type Item struct {
-	State State   `json:"state"`
-	Line  int     `json:"line"`
-	ID    string  `json:"id"`
-	Text  string  `json:"text,omitempty"`
-	Key   Key     `json:"key,omitzero"`
-	Lang  string  `json:"lang,omitempty"`
-	Voice string  `json:"voice,omitempty"`
-	Speed float64 `json:"speed,omitempty"`
-	Pitch float64 `json:"pitch,omitempty"`
+	State State  `json:"state"`
+	Line  int    `json:"line"`
+	ID    string `json:"id"`
+	Text  string `json:"text,omitempty"`
+	// Spoken is what the voice is given, where a lexicon changed the text.
+	Spoken string  `json:"spoken,omitempty"`
+	Key    Key     `json:"key,omitzero"`
+	Lang   string  `json:"lang,omitempty"`
+	Voice  string  `json:"voice,omitempty"`
+	Speed  float64 `json:"speed,omitempty"`
+	Pitch  float64 `json:"pitch,omitempty"`
 	// Audio is the path of a wav that was there before; nothing is spoken.
 	Audio string `json:"audio,omitempty"`
 	// Augment is what is done to the clip Base, which is spoken as said above;
@@ -45,6 +47,14 @@ type Item struct {
 	Shard int `json:"shard,omitempty"`
 	// Reject belongs to StateReject.
 	Reject *Reject `json:"reject,omitempty"`
+}
+
+// Say is what a voice is given.
+func (i *Item) Say() string {
+	if i.Spoken != "" {
+		return i.Spoken
+	}
+	return i.Text
 }
 
 func (i *Item) validate() error {

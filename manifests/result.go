@@ -28,15 +28,8 @@ type Made struct {
 // Cost is the time a shard took, in seconds summed over all workers.
 type Cost struct {
 	Speech float64 `json:"speech"`
+	Hear   float64 `json:"hear"`
 	Wav    float64 `json:"wav"`
 	Mel    float64 `json:"mel"`
 	Write  float64 `json:"write"`
-}
-
-// Add sums costs.
-func (c *Cost) Add(d Cost) {
-	c.Speech += d.Speech
-	c.Wav += d.Wav
-	c.Mel += d.Mel
-	c.Write += d.Write
 }

@@ -83,7 +83,7 @@ func summarize(res beam.PipelineResult) Summary {
 	s.AudioSeconds = float64(counters[transforms.MetricMillis]) / 1000
 	s.Frames, s.Bytes = counters[transforms.MetricFrames], counters[transforms.MetricBytes]
 	s.Cost = manifests.Cost{
-		Speech: sums[transforms.MetricSpeechMS], Wav: sums[transforms.MetricWavMS],
+		Speech: sums[transforms.MetricSpeechMS], Hear: sums[transforms.MetricHearMS], Wav: sums[transforms.MetricWavMS],
 		Mel: sums[transforms.MetricMelMS], Write: sums[transforms.MetricWriteMS],
 	}
 	return s

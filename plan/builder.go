@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"os"
+	"unicode/utf8"
 
 	"github.com/melforge/melforge/datasets"
 	"github.com/melforge/melforge/manifests"
@@ -71,7 +72,7 @@ func newBuilder(folder datasets.Folder, o Options) (*builder, error) {
 		voices:   map[string]voice{},
 	}
 	b.counted.b = b
-	if b.decided, err = json.Marshal([]any{o.Mel, o.Settings.Gates}); err != nil {
+	if b.decided, err = json.Marshal([]any{o.Mel, o.Settings.Gates, o.Settings.MaxWER}); err != nil {
 		return nil, err
 	}
 	b.hasWavs = exists(folder.Path("wavs"))
@@ -87,6 +88,9 @@ func (b *builder) learn(old *manifests.Dataset) error {
 	if sameMel || b.opts.Mel == nil {
 		b.base = len(old.Shards)
 	}
+	// Other gates may judge otherwise, so every clip is looked at again: its
+	// wav is there, only its mel is computed anew.
+	sameGates := old.Settings.Gates == b.opts.Settings.Gates && old.Settings.MaxWER == b.opts.Settings.MaxWER
 	whole := map[string]bool{}
 	for _, s := range old.Shards {
 		st, err := os.Stat(b.folder.Path(s.File))
@@ -99,7 +103,7 @@ func (b *builder) learn(old *manifests.Dataset) error {
 		if b.opts.Repair && !exists(b.folder.Path(e.Audio)) {
 			continue
 		}
-		if b.opts.Mel == nil || sameMel && whole[e.Shard] {
+		if sameGates && (b.opts.Mel == nil || sameMel && whole[e.Shard]) {
 			b.seen[e.Key] = inDataset
 		}
 	}
@@ -111,7 +115,7 @@ func (b *builder) learn(old *manifests.Dataset) error {
 			return err
 		}
 		// A gate's verdict holds as long as the gates are the same.
-		if r.Key != nil && old.Settings.Gates == b.opts.Settings.Gates {
+		if r.Key != nil && sameGates {
 			b.rejected[*r.Key] = r
 		}
 	}
@@ -171,7 +175,7 @@ func (b *builder) expect(it manifests.Item) {
 	if speed == 0 {
 		speed = 1
 	}
-	audio := e.SecondsPerChar * float64(len([]rune(it.Text))) / speed
+	audio := e.SecondsPerChar * float64(utf8.RuneCountInString(it.Say())) / speed
 	b.plan.Estimate.AudioSeconds += audio
 	if e.AudioSecondsPerCoreSecond > 0 {
 		b.seconds += audio / e.AudioSecondsPerCoreSecond

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/melforge/melforge/augment"
 	"github.com/melforge/melforge/corpus"
@@ -26,7 +27,8 @@ type refusal struct {
 
 // voice is a resolved voice name, or why it could not be resolved.
 type voice struct {
-	name        string // in full
+	voice       tts.Voice
+	speakers    int
 	fingerprint string
 	estimate    tts.Estimate
 	refused     *refusal
@@ -47,18 +49,21 @@ func (b *builder) item(line corpus.Line) manifests.Item {
 
 // addSpeech decides a line that is to be spoken, once for each variant.
 func (b *builder) addSpeech(ctx context.Context, line corpus.Line) error {
-	text, err := tts.Clean(line.Text, b.opts.Settings.MaxChars)
-	var refused *tts.Refusal
-	if errors.As(err, &refused) {
-		return b.reject(line, manifests.StageText, refused.Reason, refused.Detail)
-	}
-	if err != nil {
-		return err
-	}
 	it := b.item(line)
-	it.Text = text
+	var err error
+	if it.Text, err = tts.Clean(line.Text, b.opts.Settings.MaxChars); err != nil {
+		return b.refuse(line, manifests.StageText, err)
+	}
+	if b.opts.Lexicon.Hash() != "" {
+		if it.Spoken, err = tts.Clean(b.opts.Lexicon.Apply(line.Text), b.opts.Settings.MaxChars); err != nil {
+			return b.refuse(line, manifests.StageText, err)
+		}
+		if it.Spoken == it.Text {
+			it.Spoken = ""
+		}
+	}
 	if it.ID == "" {
-		it.ID = b.autoID(text)
+		it.ID = b.autoID(it.Text)
 	}
 	for variant := range max(1, b.opts.Variety.Variants) {
 		if err := b.addVariant(ctx, line, it, variant); err != nil {
@@ -66,6 +71,15 @@ func (b *builder) addSpeech(ctx context.Context, line corpus.Line) error {
 		}
 	}
 	return nil
+}
+
+// refuse rejects a line for what tts says of it; any other error ends the plan.
+func (b *builder) refuse(line corpus.Line, stage manifests.Stage, err error) error {
+	var refused *tts.Refusal
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return b.reject(line, stage, refused.Reason, refused.Detail)
 }
 
 // addVariant draws how a line is spoken. What the line itself says is not
@@ -86,17 +100,27 @@ func (b *builder) addVariant(ctx context.Context, line corpus.Line, it manifests
 	if variant > 0 {
 		it.ID = fmt.Sprintf("%s~%d", it.ID, variant+1)
 	}
+	line.ID = it.ID // as it stands in a reject
 	v, err := b.voice(ctx, name)
+	if err == nil && v.speakers > 1 && v.voice.Speaker == tts.AnySpeaker {
+		v.voice.Speaker = strconv.Itoa(d.speaker(v.speakers))
+		v, err = b.voice(ctx, v.voice.String())
+	}
 	if err != nil {
 		return err
 	}
 	if r := v.refused; r != nil {
-		line.ID = it.ID
 		return b.reject(line, r.stage, r.reason, r.detail)
 	}
-	it.Voice = v.name
+	if err := b.opts.Voices.CheckScript(it.Say(), v.voice); err != nil {
+		return b.refuse(line, manifests.StageText, err)
+	}
+	if too := b.tooLong(v, it); too != "" {
+		return b.reject(line, manifests.StageText, tts.ReasonTooLong, too)
+	}
+	it.Voice = v.voice.String()
 	it.Key = manifests.NewKey("speech", soundVersion, strconv.Itoa(b.opts.Settings.Rate), processing(b.opts.Settings.Gates),
-		v.fingerprint, it.Voice, number(it.Speed), number(it.Pitch), it.Text)
+		v.fingerprint, it.Voice, number(it.Speed), number(it.Pitch), it.Say())
 	if err := b.enter(line, it); err != nil {
 		return err
 	}
@@ -166,7 +190,7 @@ func (b *builder) voice(ctx context.Context, name string) (voice, error) {
 		return voice{}, err
 	}
 	b.voices[name] = v
-	b.voices[v.name] = v
+	b.voices[v.voice.String()] = v
 	return v, nil
 }
 
@@ -174,16 +198,34 @@ func (b *builder) resolve(ctx context.Context, name string) (voice, error) {
 	full, err := b.opts.Voices.Resolve(ctx, name)
 	var unknown *tts.UnknownVoice
 	if errors.As(err, &unknown) {
-		return voice{name: name, refused: &refusal{manifests.StageVoice, "unknown-voice", err.Error()}}, nil
+		return voice{refused: &refusal{manifests.StageVoice, "unknown-voice", err.Error()}}, nil
 	}
 	if err != nil {
 		return voice{}, err
 	}
-	fp, err := b.opts.Voices.Fingerprint(ctx, full)
+	v := voice{voice: full, speakers: 1, estimate: b.opts.Voices.Estimate(full)}
+	if full.Speaker == tts.AnySpeaker {
+		// Drawn for each utterance; the speaker has the fingerprint.
+		v.speakers, err = b.opts.Voices.Speakers(ctx, full)
+	} else {
+		v.fingerprint, err = b.opts.Voices.Fingerprint(ctx, full)
+	}
 	if err != nil {
 		return voice{}, fmt.Errorf("voice %s: %w", full, err)
 	}
-	return voice{name: full.String(), fingerprint: fp, estimate: b.opts.Voices.Estimate(full)}, nil
+	return v, nil
+}
+
+// tooLong says why a text is not worth speaking: by a safe margin it would be
+// longer than the gate lets through.
+func (b *builder) tooLong(v voice, it manifests.Item) string {
+	const margin = 1.5
+	limit := b.opts.Settings.Gates.MaxSeconds
+	seconds := v.estimate.SecondsPerChar * float64(utf8.RuneCountInString(it.Say())) / it.Speed
+	if limit == 0 || seconds <= margin*limit {
+		return ""
+	}
+	return fmt.Sprintf("about %.0f s of speech, the limit is %g s: split the text, or raise --max-seconds", seconds, limit)
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -32,6 +32,8 @@ type Options struct {
 	Voices *tts.Set
 	// Variety is what is drawn for lines that do not say.
 	Variety Variety
+	// Lexicon changes what is spoken, not what is written in the manifest.
+	Lexicon tts.Lexicon
 	// Settings is stored in the dataset. Assets are loaded for its Augment.
 	Settings manifests.Settings
 	Assets   *augment.Assets

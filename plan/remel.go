@@ -65,7 +65,7 @@ func (b *builder) readDataset(ctx context.Context, old *manifests.Dataset) error
 		}
 		b.plan.Counts.Lines++
 		it := manifests.Item{
-			Line: e.Line, ID: e.ID, Text: e.Text, Key: e.Key, Lang: e.Lang,
+			Line: e.Line, ID: e.ID, Text: e.Text, Spoken: e.Spoken, Key: e.Key, Lang: e.Lang,
 			Voice: e.Voice, Speed: e.Speed, Pitch: e.Pitch, Base: e.Base, Augment: e.Augment,
 		}
 		if e.Audio != datasets.WavFile(e.Key) {

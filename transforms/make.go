@@ -37,6 +37,7 @@ const (
 	MetricBytes     = "bytes"     // counter: wav and shard bytes written
 	MetricClipMS    = "clip_ms"   // distribution: length of a clip
 	MetricSpeechMS  = "cost_speech_ms"
+	MetricHearMS    = "cost_hear_ms"
 	MetricWavMS     = "cost_wav_ms"
 	MetricMelMS     = "cost_mel_ms"
 	MetricWriteMS   = "cost_write_ms" // distributions over shards: time spent

@@ -11,7 +11,7 @@ import (
 // metrics are the Beam metrics that carry the numbers of the summary.
 type metrics struct {
 	clips, spoken, augmented, rejects, millis, frames, bytes beam.Counter
-	clipMS, speech, wav, mel, write                          beam.Distribution
+	clipMS, speech, hear, wav, mel, write                    beam.Distribution
 }
 
 func newMetrics() metrics {
@@ -20,7 +20,7 @@ func newMetrics() metrics {
 	return metrics{
 		clips: counter(MetricClips), spoken: counter(MetricSpoken), augmented: counter(MetricAugmented), rejects: counter(MetricRejects),
 		millis: counter(MetricMillis), frames: counter(MetricFrames), bytes: counter(MetricBytes),
-		clipMS: dist(MetricClipMS), speech: dist(MetricSpeechMS), wav: dist(MetricWavMS),
+		clipMS: dist(MetricClipMS), speech: dist(MetricSpeechMS), hear: dist(MetricHearMS), wav: dist(MetricWavMS),
 		mel: dist(MetricMelMS), write: dist(MetricWriteMS),
 	}
 }
@@ -48,6 +48,7 @@ func (m *metrics) add(ctx context.Context, r *manifests.Result, rate int) {
 		m.bytes.Inc(ctx, r.Shard.Bytes)
 	}
 	m.speech.Update(ctx, int64(r.Cost.Speech*1000))
+	m.hear.Update(ctx, int64(r.Cost.Hear*1000))
 	m.wav.Update(ctx, int64(r.Cost.Wav*1000))
 	m.mel.Update(ctx, int64(r.Cost.Mel*1000))
 	m.write.Update(ctx, int64(r.Cost.Write*1000))

@@ -21,6 +21,11 @@ import (
 // maxWav is the most that is taken from a command: ten minutes at 48 kHz.
 const maxWav = maxAudio*48000*2 + 4096
 
+// maxFile bounds every file that a command writes. It is well above maxWav:
+// programs that are linked with PulseAudio make a shared memory file of 64 MiB
+// as they start.
+const maxFile = 512 << 20
+
 // commands speak with programs that the user names, one process an utterance.
 type commands struct {
 	o      Options
@@ -109,7 +114,7 @@ func (c *commands) wav(ctx context.Context, u Utterance, v ExecVoice, dir string
 	if err != nil {
 		return nil, err
 	}
-	run.dir, run.maxOutput, run.maxFile = dir, maxWav, maxWav
+	run.dir, run.maxOutput, run.maxFile = dir, maxWav, maxFile
 	values := v.values(u)
 	values["{text_file}"], values["{wav_file}"] = text, wav
 	for i, arg := range run.args {

@@ -18,8 +18,9 @@ import (
 
 // places is where this machine has what we need.
 type places struct {
-	worker string // melforge-tts
-	cache  string
+	worker     string // melforge-tts
+	cache      string
+	voicesFile string // voices of the user's own
 }
 
 // locate finds them. The environment is read here and nowhere else.
@@ -37,14 +38,23 @@ func locate() places {
 		}
 		p.cache = filepath.Join(base, "melforge")
 	}
+	p.voicesFile = os.Getenv("MELFORGE_VOICES")
 	return p
 }
 
 // voices opens the speech engines here.
-func (p places) voices(l zerolog.Logger, jobs int) *tts.Set {
-	return tts.Open(tts.Options{Worker: p.worker, CacheDir: p.cache, Jobs: jobs, Log: func(line string) {
-		l.Info().Str("from", "melforge-tts").Msg(line)
-	}})
+func (p places) voices(l zerolog.Logger, jobs int, anyScript bool) (*tts.Set, error) {
+	o := tts.Options{
+		Worker: p.worker, CacheDir: p.cache, Jobs: jobs, AnyScript: anyScript, Getenv: os.Getenv,
+		Log: func(line string) { l.Info().Str("from", "voices").Msg(line) },
+	}
+	if p.voicesFile != "" {
+		var err error
+		if o.Configured, err = tts.ReadVoices(p.voicesFile); err != nil {
+			return nil, err
+		}
+	}
+	return tts.Open(o), nil
 }
 
 // host is what this process brings to a pipeline.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -54,7 +55,12 @@ func isBeamWorker(args []string) bool {
 // serveBeam works for a runner until it hangs up.
 func serveBeam() {
 	flag.Parse()
-	voices := locate().voices(zerolog.New(os.Stderr), runtime.NumCPU())
+	// The plan has looked at the scripts already.
+	voices, err := locate().voices(zerolog.New(os.Stderr), runtime.NumCPU(), true)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "melforge:", err)
+		os.Exit(exitUsage)
+	}
 	defer voices.Close()
 	p := transforms.Open(host(voices))
 	defer p.Close()

@@ -74,7 +74,9 @@ type makeFlags struct {
 	jobs, shardSize, maxChars, variants        int
 	seed                                       int64
 	gates                                      gates.Config
-	augment                                    string
+	augment, voicesFile, lexicon               string
+	checkASR, anyScript                        bool
+	maxWER                                     float64
 	versions                                   int
 	retry, repair, dryRun                      bool
 	cache                                      string
@@ -99,6 +101,11 @@ func (a *app) makeCommand(k kind) *cobra.Command {
 		f.IntVar(&fl.variants, "variants", 1, "utterances made of each line, each drawn anew from voices, speed and pitch")
 		f.StringVar(&fl.speed, "speed", "1", "speed for lines that do not say: a factor, or a range to draw from as in 0.9:1.1")
 		f.StringVar(&fl.pitch, "pitch", "0", "pitch for lines that do not say: semitones, or a range as in -2:2")
+		f.StringVar(&fl.voicesFile, "voices-file", "", "YAML file with voices of your own: commands and HTTP services (docs/voices.md)")
+		f.StringVar(&fl.lexicon, "lexicon", "", "file of pronunciations: a word, a tab and what to say instead, a line each")
+		f.BoolVar(&fl.anyScript, "any-script", false, "speak texts that are not in the script of the voice's language")
+		f.BoolVar(&fl.checkASR, "check-asr", false, "have a recogniser check what was spoken (English; melforge voices add moonshine)")
+		f.Float64Var(&fl.maxWER, "max-wer", 0.5, "with --check-asr: reject clips with a larger word error rate")
 		f.IntVar(&fl.maxChars, "max-chars", tts.MaxChars, "reject texts of more characters")
 	}
 	f.StringVar(&fl.lang, "lang", "", "the language for lines that name none, as in en")
@@ -144,7 +151,10 @@ func (a *app) make(cmd *cobra.Command, k kind, fl *makeFlags, source string) err
 	if err != nil {
 		return err
 	}
-	voices := j.places.voices(a.ui.log, fl.jobs)
+	voices, err := j.openVoices(a.ui.log)
+	if err != nil {
+		return err
+	}
 	defer voices.Close()
 	j.options.Voices = voices
 	if err := a.checkVariety(cmd.Context(), j); err != nil {

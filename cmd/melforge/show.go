@@ -125,7 +125,7 @@ func slowest(c manifests.Cost) string {
 	parts := []struct {
 		name    string
 		seconds float64
-	}{{"speech", c.Speech}, {"wavs (resampling, writing)", c.Wav}, {"mels", c.Mel}, {"shards (writing)", c.Write}}
+	}{{"speech", c.Speech}, {"listening", c.Hear}, {"wavs (resampling, writing)", c.Wav}, {"mels", c.Mel}, {"shards (writing)", c.Write}}
 	sum, top := 0.0, parts[0]
 	for _, p := range parts {
 		sum += p.seconds

@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/melforge/melforge/augment"
 	"github.com/melforge/melforge/gates"
+	"github.com/melforge/melforge/tts"
 )
 
 // defaultLoudness is broadcast's, EBU R 128. Neural voices come out 10 dB lower
@@ -35,6 +37,31 @@ func addGateFlags(f *pflag.FlagSet, k kind, g *gates.Config) {
 	f.BoolVar(&g.Trim, "trim", false, "cut silence at both ends down to --trim-margin")
 	f.Float64Var(&g.TrimMargin, "trim-margin", d.TrimMargin, "seconds of silence that --trim leaves")
 	f.Float64Var(&g.Loudness, "loudness", defaultLoudness, "bring every clip to this loudness in LUFS (0: leave it as it is)")
+}
+
+// openVoices opens the speech engines with what the command line adds to them.
+func (j *job) openVoices(l zerolog.Logger) (*tts.Set, error) {
+	own := places{worker: j.places.worker, cache: j.places.cache, voicesFile: j.places.voicesFile}
+	if j.voicesFile != "" {
+		own.voicesFile = j.voicesFile
+	}
+	voices, err := own.voices(l, j.jobs, j.anyScript)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	if j.lexicon != "" {
+		if j.options.Lexicon, err = tts.ReadLexicon(j.lexicon); err != nil {
+			return nil, usagef("--lexicon: %w", err)
+		}
+		j.options.Settings.Lexicon = j.options.Lexicon.Hash()
+	}
+	if j.checkASR {
+		if !(j.maxWER > 0) {
+			return nil, usagef("--max-wer: want a number above 0")
+		}
+		j.options.Settings.MaxWER = j.maxWER
+	}
+	return voices, nil
 }
 
 // loadAugment reads the recipe and the noises and rooms that it names.

@@ -149,3 +149,62 @@ func TestLevels(t *testing.T) {
 		t.Errorf("trimmed clips have %d samples, whole ones %d", cut, whole)
 	}
 }
+
+// TestOwnVoice speaks with a command from a voices file.
+func TestOwnVoice(t *testing.T) {
+	needEspeak(t)
+	file := corpusFile(t, "voices.yaml",
+		"exec:",
+		"  robot:",
+		"    command: [espeak-ng, --stdin, --stdout, -v, en-us, -s, '150']",
+		"    lang: en",
+		"    license: GPL-3.0 (program)")
+	dir := filepath.Join(t.TempDir(), "d")
+	ok(t, "run", corpusFile(t, "c.txt", lines(3)...), "--out", dir, "--voices-file", file, "--voice", "exec/robot")
+	for _, e := range entries(t, dir) {
+		if e.Voice != "exec/robot" || e.Samples < 8000 {
+			t.Errorf("entry is %+v", e)
+		}
+	}
+	ok(t, "verify", dir, "--read-data")
+	o := run(t, "run", corpusFile(t, "c.txt", "Hello."), "--out", dir, "--voices-file", corpusFile(t, "v.yaml", "exce: {}"))
+	if o.code != exitUsage || !strings.Contains(o.stderr, "exce") {
+		t.Errorf("exit %d, %q", o.code, o.stderr)
+	}
+}
+
+// TestLexicon wants the voice to be given other words than the manifest holds.
+func TestLexicon(t *testing.T) {
+	needEspeak(t)
+	lexicon := corpusFile(t, "lexicon.tsv", "HDF5\tH D F five")
+	corpus := corpusFile(t, "c.txt", "The shards are in HDF5 files.", "Nothing to change here.")
+	dir := filepath.Join(t.TempDir(), "d")
+	ok(t, speak(corpus, dir)...)
+	plain := entries(t, dir)
+	m := messages(t, ok(t, speak(corpus, dir, "--lexicon", lexicon, "--json")...))
+	if m["summary"]["spoken"] != 1.0 {
+		t.Errorf("%v clips were spoken, want the one that changed", m["summary"]["spoken"])
+	}
+	got := entries(t, dir)
+	if got[0].Text != plain[0].Text || got[0].Spoken != "The shards are in H D F five files." || got[0].Key == plain[0].Key {
+		t.Errorf("entry is %+v", got[0])
+	}
+	if got[1].Spoken != "" || got[1].Key != plain[1].Key {
+		t.Errorf("entry is %+v", got[1])
+	}
+}
+
+// TestScriptMismatch wants a text that the voice cannot read to be refused.
+func TestScriptMismatch(t *testing.T) {
+	needEspeak(t)
+	corpus := corpusFile(t, "c.txt", "An English sentence.", "今天天气很好，我们去公园。")
+	dir := filepath.Join(t.TempDir(), "d")
+	ok(t, speak(corpus, dir, "--max-rejects", "1")...)
+	if r := rejects(t, dir); len(r) != 1 || r[0].Reason != "script-mismatch" || r[0].Line != 2 {
+		t.Errorf("rejects are %+v", r)
+	}
+	ok(t, speak(corpus, dir, "--any-script", "--max-rejects", "1")...)
+	if r := rejects(t, dir); len(r) != 0 {
+		t.Errorf("with --any-script rejects are %+v", r)
+	}
+}
