@@ -20,7 +20,9 @@ type filter struct {
 	half   float64     // half the window's length, in input samples
 	beta   float64     // Kaiser's parameter
 	side   int         // taps on each side of an output
+	length int         // taps of a row, with zeros to whole vectors
 	rows   [][]float64 // the taps of each phase; nil where they would be too many
+	dots   func(dst *[4]float64, a, b []float64, stride int)
 }
 
 func newFilter(q ratio) *filter {
@@ -34,10 +36,12 @@ func newFilter(q ratio) *filter {
 		beta: 0.1102 * (stopband - 8.7),
 	}
 	f.side = int(math.Ceil(f.half))
-	if q.up*2*f.side <= maxTable {
+	f.length = (2*f.side + dotUnit - 1) / dotUnit * dotUnit
+	f.dots = bestDots()
+	if q.up*f.length <= maxTable {
 		f.rows = make([][]float64, q.up)
 		for phase := range f.rows {
-			f.rows[phase] = make([]float64, 2*f.side)
+			f.rows[phase] = make([]float64, f.length)
 			f.taps(f.rows[phase], phase)
 		}
 	}
@@ -47,6 +51,7 @@ func newFilter(q ratio) *filter {
 // taps computes the row of a phase: weights for the inputs from side-1 before
 // the output to side after it. They sum to 1, so that a constant stays itself.
 func (f *filter) taps(row []float64, phase int) {
+	row = row[:2*f.side]
 	var sum float64
 	for i := range row {
 		x := float64(i-f.side+1) - float64(phase)/float64(f.up)
@@ -88,38 +93,42 @@ func (f *filter) apply(samples []int16) []int16 {
 	n := len(samples)
 	out := make([]int16, (n*f.up+f.down-1)/f.down)
 	// Silence on both sides, so that every output has all its taps.
-	in := make([]float64, n+2*f.side)
+	in := make([]float64, n+f.length)
 	for i, s := range samples {
 		in[f.side-1+i] = float64(s)
 	}
-	var scratch []float64
-	if f.rows == nil {
-		scratch = make([]float64, 2*f.side)
+	done := 0
+	if f.rows != nil {
+		// Every phase comes once in a period of up outputs; its row serves
+		// four periods at a time.
+		for ; done+4*f.up <= len(out); done += 4 * f.up {
+			f.fourPeriods(out[done:], in[done/f.up*f.down:])
+		}
 	}
-	at, phase := 0, 0 // m·down divided by up, and the remainder
-	for m := range out {
-		row := scratch
+	row := make([]float64, f.length)
+	for m := done; m < len(out); m++ {
+		at, phase := m*f.down/f.up, m*f.down%f.up
 		if f.rows != nil {
 			row = f.rows[phase]
 		} else {
 			f.taps(row, phase)
 		}
 		out[m] = toInt16(dot(row, in[at:]))
-		phase += f.down
-		at += phase / f.up
-		phase %= f.up
 	}
 	return out
 }
 
-// dot is Σ a[i]·b[i]; a's length is even. Two sums hide the latency of an
-// addition.
-func dot(a, b []float64) float64 {
-	var even, odd float64
-	b = b[:len(a)]
-	for i := 0; i+1 < len(a); i += 2 {
-		even += a[i] * b[i]
-		odd += a[i+1] * b[i+1]
+// fourPeriods computes the next 4·up outputs.
+func (f *filter) fourPeriods(out []int16, in []float64) {
+	var sums [4]float64
+	at, phase := 0, 0 // m·down divided by up, and the remainder
+	for m := range f.up {
+		f.dots(&sums, f.rows[phase], in[at:], f.down)
+		for i, v := range sums {
+			out[i*f.up+m] = toInt16(v)
+		}
+		phase += f.down
+		at += phase / f.up
+		phase %= f.up
 	}
-	return even + odd
 }

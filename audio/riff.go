@@ -17,6 +17,8 @@ const (
 // guidTail is what follows the tag in an extensible format's GUID.
 var guidTail = []byte("\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71")
 
+var errNotWAV = errors.New("not a wav file: it does not begin with RIFF and WAVE")
+
 // format is what a fmt chunk says of the samples.
 type format struct {
 	tag      int
@@ -28,55 +30,108 @@ type format struct {
 // frameSize is the bytes of one sample of every channel.
 func (f format) frameSize() int { return f.channels * f.bits / 8 }
 
-// walk finds the sound in a RIFF file: its format and the bytes of its data
-// chunk, cut to whole frames. It allocates nothing and trusts no size.
-func walk(file []byte) (format, []byte, error) {
-	if len(file) < 12 || string(file[:4]) != "RIFF" || string(file[8:12]) != "WAVE" {
-		return format{}, nil, errors.New("not a wav file: it does not begin with RIFF and WAVE")
-	}
-	riffSize := binary.LittleEndian.Uint32(file[4:])
-	var f format
-	for rest := file[12:]; len(rest) >= 8; {
-		id, size := string(rest[:4]), binary.LittleEndian.Uint32(rest[4:])
-		rest = rest[8:]
-		if id == "data" {
-			if f.channels == 0 {
-				return format{}, nil, errors.New("the data chunk comes before any fmt chunk")
-			}
-			body, err := dataBody(f, rest, size, int64(riffSize) == int64(len(file))-8)
-			return f, body, err
-		}
-		if uint64(size) > uint64(len(rest)) {
-			return format{}, nil, fmt.Errorf("truncated: chunk %q of %d bytes, found %d", id, size, len(rest))
-		}
-		if id == "fmt " {
-			var err error
-			if f, err = parseFormat(rest[:size]); err != nil {
-				return format{}, nil, err
-			}
-		}
-		// A chunk of odd size is followed by a byte of padding.
-		rest = rest[min(uint64(size)+uint64(size&1), uint64(len(rest))):]
-	}
-	return format{}, nil, errors.New("no data chunk")
+// sound is where in a file its samples are, in whole frames.
+type sound struct {
+	format
+	offset, size int64
 }
 
-// dataBody is the data chunk's content, given what follows its header, the
-// size it claims, and whether the RIFF header accounts for the whole file.
-func dataBody(f format, rest []byte, size uint32, whole bool) ([]byte, error) {
+// frames is the number of samples of each channel.
+func (s sound) frames() int { return int(s.size / int64(s.frameSize())) }
+
+// canonical recognises a file by its first bytes: the header that [AppendWAV]
+// writes, consistent in itself, before sound of a few MB at most. (A size of 0
+// can mean that it is not known.)
+func canonical(b []byte) (sound, bool) {
+	if len(b) < headerSize || string(b[12:16]) != "fmt " || string(b[36:40]) != "data" {
+		return sound{}, false
+	}
+	f, err := parseFormat(b[20:36])
+	size := binary.LittleEndian.Uint32(b[40:])
+	if err != nil || size == 0 || size > 8<<20 || size%uint32(f.frameSize()) != 0 {
+		return sound{}, false
+	}
+	// What the header would be, had we written it, is all the rest to compare.
+	if string(b[:headerSize]) != string(appendHeader(make([]byte, 0, headerSize), f, int(size))) {
+		return sound{}, false
+	}
+	return sound{format: f, offset: headerSize, size: int64(size)}, true
+}
+
+// source gives the bytes of a file.
+type source interface {
+	// at gives the n bytes at an offset, at most 40, until the next call.
+	at(offset int64, n int) ([]byte, error)
+}
+
+// content is a file in memory.
+type content []byte
+
+func (c content) at(offset int64, n int) ([]byte, error) { return c[offset:][:n], nil }
+
+// walk finds the sound in a RIFF file of size bytes. It reads headers only, and
+// trusts no size.
+func walk(file source, size int64) (sound, error) {
+	if size < 12 {
+		return sound{}, errNotWAV
+	}
+	b, err := file.at(0, 12)
+	if err != nil {
+		return sound{}, err
+	}
+	if string(b[:4]) != "RIFF" || string(b[8:]) != "WAVE" {
+		return sound{}, errNotWAV
+	}
+	whole := int64(binary.LittleEndian.Uint32(b[4:])) == size-8
+	var s sound
+	for at := int64(12); size-at >= 8; {
+		if b, err = file.at(at, 8); err != nil {
+			return sound{}, err
+		}
+		id, length := string(b[:4]), int64(binary.LittleEndian.Uint32(b[4:]))
+		at += 8
+		if id == "data" {
+			if s.channels == 0 {
+				return sound{}, errors.New("the data chunk comes before any fmt chunk")
+			}
+			s.offset = at
+			s.size, err = dataSize(s.format, size-at, length, whole)
+			return s, err
+		}
+		if length > size-at {
+			return sound{}, fmt.Errorf("truncated: chunk %q of %d bytes, found %d", id, length, size-at)
+		}
+		if id == "fmt " {
+			// An extensible format has 40 bytes; longer ones say no more.
+			if b, err = file.at(at, int(min(length, 40))); err != nil {
+				return sound{}, err
+			}
+			if s.format, err = parseFormat(b); err != nil {
+				return sound{}, err
+			}
+		}
+		at += length + length&1 // a chunk of odd size is followed by a byte of padding
+	}
+	return sound{}, errors.New("no data chunk")
+}
+
+// dataSize is the length of the data chunk's content in whole frames, given how
+// many bytes follow its header, how many it claims, and whether the RIFF header
+// accounts for the whole file.
+func dataSize(f format, rest, claimed int64, whole bool) (int64, error) {
+	frame := int64(f.frameSize())
 	// A size of 0 is honest if the outer size is right, and then the rest is
 	// other chunks; else the writer never came back to fill either in.
-	stream := size == 0 && !whole || size == 0x7ffff000 || size >= 0xfffffff0
-	if stream {
-		return rest[:len(rest)-len(rest)%f.frameSize()], nil
+	stream := claimed == 0 && !whole || claimed == 0x7ffff000 || claimed >= 0xfffffff0
+	switch {
+	case stream:
+		return rest - rest%frame, nil
+	case claimed > rest:
+		return 0, fmt.Errorf("truncated: expected %d bytes of data, found %d", claimed, rest)
+	case claimed%frame != 0:
+		return 0, fmt.Errorf("%d bytes of data are not whole frames of %d bytes", claimed, frame)
 	}
-	if uint64(size) > uint64(len(rest)) {
-		return nil, fmt.Errorf("truncated: expected %d bytes of data, found %d", size, len(rest))
-	}
-	if int64(size)%int64(f.frameSize()) != 0 {
-		return nil, fmt.Errorf("%d bytes of data are not whole frames of %d bytes", size, f.frameSize())
-	}
-	return rest[:size], nil
+	return claimed, nil
 }
 
 // parseFormat reads the content of a fmt chunk.

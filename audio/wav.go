@@ -1,10 +1,6 @@
 package audio
 
-import (
-	"encoding/binary"
-	"fmt"
-	"os"
-)
+import "encoding/binary"
 
 // Rates outside these bounds are taken for damage, not for sound.
 const (
@@ -14,15 +10,13 @@ const (
 
 // ReadWAV reads the wav file at path as mono 16-bit sound. See [DecodeWAV].
 func ReadWAV(path string) (PCM, error) {
-	data, err := os.ReadFile(path)
+	f, err := OpenWAV(path)
 	if err != nil {
 		return PCM{}, err
 	}
-	p, err := DecodeWAV(data)
-	if err != nil {
-		return PCM{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return p, nil
+	defer f.Close()
+	p := PCM{Rate: f.Rate(), Samples: make([]int16, f.Samples())}
+	return p, f.ReadInto(p.Samples)
 }
 
 // DecodeWAV decodes a wav file of 8, 16, 24 or 32-bit integers or 32-bit
@@ -33,15 +27,15 @@ func ReadWAV(path string) (PCM, error) {
 // the sizes that programs write to a pipe, where they cannot go back and fill
 // in the truth: then the sound goes on to the end of the file.
 func DecodeWAV(data []byte) (PCM, error) {
-	f, body, err := walk(data)
+	s, err := walk(content(data), int64(len(data)))
 	if err != nil {
 		return PCM{}, err
 	}
-	samples, err := f.decode(body)
+	samples, err := s.decode(data[s.offset:][:s.size])
 	if err != nil {
 		return PCM{}, err
 	}
-	return PCM{Rate: f.rate, Samples: samples}, nil
+	return PCM{Rate: s.rate, Samples: samples}, nil
 }
 
 // headerSize is that of the canonical wav file: RIFF, fmt and data headers.

@@ -3,6 +3,7 @@ package mel
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,8 +11,11 @@ import (
 func TestPresets(t *testing.T) {
 	for _, name := range Presets() {
 		c := preset(t, name)
-		if c.Name != name || c.Validate() != nil || c.MaxSamples() != 480000 || c.PaddedFrames() != 3000 {
+		if c.Name != name || c.Validate() != nil {
 			t.Errorf("%s is %+v, %v", name, c, c.Validate())
+		}
+		if whisper := slices.Contains(whispers, name); c.LikeWhisper() != whisper || whisper && (c.MaxSamples() != 480000 || c.PaddedFrames() != 3000) {
+			t.Errorf("%s has %d samples and %d frames", name, c.MaxSamples(), c.PaddedFrames())
 		}
 		raw, err := json.Marshal(c)
 		if err != nil {
@@ -30,20 +34,26 @@ func TestPresets(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for name, spoil := range map[string]func(*Config){
-		"n_fft 401 ":         func(c *Config) { c.NFFT = 401 },
-		"hop 0":              func(c *Config) { c.Hop = 0 },
-		"n_mels -1":          func(c *Config) { c.NMels = -1 },
-		"chunk_seconds 0":    func(c *Config) { c.ChunkSeconds = 0 },
-		"shorter than one":   func(c *Config) { c.NFFT = 480002 },
-		"f_max 8001":         func(c *Config) { c.FMax = 8001 },
-		"f_min 8000":         func(c *Config) { c.FMin = 8000 },
-		"f_min NaN":          func(c *Config) { c.FMin = math.NaN() },
-		`mel_scale "htk"`:    func(c *Config) { c.MelScale = "htk" },
-		`mel_norm ""`:        func(c *Config) { c.MelNorm = "" },
-		"log_floor 0":        func(c *Config) { c.LogFloor = 0 },
-		"dynamic_range NaN":  func(c *Config) { c.DynamicRange = math.NaN() },
-		"divisor 0 must":     func(c *Config) { c.Divisor = 0 },
-		"must each be one o": func(c *Config) { c.MelScale = "" },
+		"n_fft 401 ":        func(c *Config) { c.NFFT = 401 },
+		"hop 0":             func(c *Config) { c.Hop = 0 },
+		"n_mels -1":         func(c *Config) { c.NMels = -1 },
+		"chunk_seconds 0":   func(c *Config) { c.ChunkSeconds = 0 },
+		"shorter than one":  func(c *Config) { c.Rate, c.FMax, c.ChunkSeconds = 100, 50, 1 },
+		"f_max 8001":        func(c *Config) { c.FMax = 8001 },
+		"f_min 8000":        func(c *Config) { c.FMin = 8000 },
+		"f_min NaN":         func(c *Config) { c.FMin = math.NaN() },
+		`mel_scale "bark"`:  func(c *Config) { c.MelScale = "bark" },
+		`window "kaiser"`:   func(c *Config) { c.Window = "kaiser" },
+		`framing "valid"`:   func(c *Config) { c.Framing, c.ChunkSeconds = "valid", 0 },
+		"win_length 401":    func(c *Config) { c.WinLength = 401 },
+		"wants 0":           func(c *Config) { c.Framing = FramingCentre },
+		"beyond what makes": func(c *Config) { c.NFFT = 1 << 20 },
+		"preemphasis NaN":   func(c *Config) { c.Preemphasis = math.NaN() },
+		`mel_norm ""`:       func(c *Config) { c.MelNorm = "" },
+		"log_floor 0":       func(c *Config) { c.LogFloor = 0 },
+		"dynamic_range NaN": func(c *Config) { c.DynamicRange = math.NaN() },
+		"divisor 0 must":    func(c *Config) { c.Divisor = 0 },
+		"must be one of":    func(c *Config) { c.MelScale = "" },
 	} {
 		c := preset(t, "whisper-80")
 		spoil(&c)

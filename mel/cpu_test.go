@@ -9,9 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 )
 
-func newCPU(t testing.TB, c Config, workers int) Engine {
+func engine(t testing.TB, c Config, workers int) Engine {
 	t.Helper()
 	e, err := NewCPU(c, workers)
 	if err != nil {
@@ -42,11 +43,14 @@ func equal(a, b Mel) bool {
 	return a.N == b.N && a.NMels == b.NMels && a.Pad == b.Pad && slices.Equal(a.Frames, b.Frames)
 }
 
-func TestCPUIsTheReference(t *testing.T) {
+func TestReferenceEngineIsTheReference(t *testing.T) {
 	for _, name := range Presets() {
 		c := preset(t, name)
-		e := newCPU(t, c, 1)
-		if e.Name() != "cpu" || e.Config() != c {
+		e, err := NewReference(c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name() != "reference" || e.Config() != c {
 			t.Errorf("engine %q computes %+v", e.Name(), e.Config())
 		}
 		for _, samples := range [][]int16{nil, constant(1, 5), speech(t), sine(9000)} {
@@ -75,8 +79,9 @@ func holdPadded(t *testing.T, e Engine, samples []int16) {
 	if padded.N != c.PaddedFrames() || packed.N != c.Frames(len(samples)) {
 		t.Fatalf("%d samples: %d and %d frames", len(samples), packed.N, padded.N)
 	}
-	frames := c.PaddedFrames()
-	if !slices.Equal(packed.Padded(nil, frames), padded.Padded(nil, frames)) {
+	real := len(packed.Frames)
+	padding := func(v uint16) bool { return v != packed.Pad }
+	if !slices.Equal(packed.Frames, padded.Frames[:real]) || slices.ContainsFunc(padded.Frames[real:], padding) {
 		t.Fatalf("%d samples: padding the mel differs from padding the clip", len(samples))
 	}
 }
@@ -91,13 +96,17 @@ func small(t testing.TB) Config {
 
 func TestPaddingTheMelIsPaddingTheClip(t *testing.T) {
 	for _, tc := range []struct {
-		c    Config
-		step int
-	}{{small(t), 1}, {preset(t, "whisper-80"), 193}, {preset(t, "whisper-128"), 397}} {
-		e := newCPU(t, tc.c, 1)
+		c           Config
+		last, short int // lengths up to which all are tried, or every short one
+	}{{small(t), 800, 1}, {preset(t, "whisper-80"), 520, 59}, {preset(t, "whisper-128"), 210, 97}} {
+		e := engine(t, tc.c, 1)
 		long := noise(tc.c.MaxSamples(), 0)
 		holdPadded(t, e, nil)
-		for n := 1; n <= 800; n += tc.step {
+		step := 1
+		if testing.Short() {
+			step = tc.short
+		}
+		for n := 1; n <= tc.last; n += step {
 			holdPadded(t, e, long[:n])
 			holdPadded(t, e, long[:len(long)+1-n])
 		}
@@ -109,7 +118,7 @@ func FuzzPadding(f *testing.F) {
 	f.Add([]byte{1, 0})
 	f.Add([]byte(strings.Repeat("\x00\x80\xff\x7f", 300)))
 	c := small(f)
-	e := newCPU(f, c, 1)
+	e := engine(f, c, 1)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		n := min(len(raw)/2, c.MaxSamples())
 		holdPadded(t, e, generate(n, func(i int) int { return int(int16(binary.LittleEndian.Uint16(raw[2*i:]))) }))
@@ -136,7 +145,7 @@ func TestPadded(t *testing.T) {
 
 func TestCPUConcurrently(t *testing.T) {
 	c := preset(t, "whisper-80")
-	alone, shared := newCPU(t, c, 1), newCPU(t, c, 2)
+	alone, shared := engine(t, c, 1), engine(t, c, 2)
 	long := noise(20000, 1)
 	var wg sync.WaitGroup
 	for i := range 16 {
@@ -152,7 +161,7 @@ func TestCPUConcurrently(t *testing.T) {
 }
 
 func TestCPUWaitsForAWorker(t *testing.T) {
-	e := newCPU(t, preset(t, "whisper-80"), 1)
+	e := engine(t, preset(t, "whisper-80"), 1)
 	clip, err := e.Clip(t.Context(), 100)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +186,7 @@ func TestCPUWaitsForAWorker(t *testing.T) {
 
 func TestCPURefuses(t *testing.T) {
 	c := preset(t, "whisper-80")
-	e := newCPU(t, c, 1)
+	e := engine(t, c, 1)
 	for _, n := range []int{-1, 480001} {
 		want := fmt.Sprintf("clip of %d samples: whisper-80 takes at most 480000 (30 s at 16000 Hz)", n)
 		if _, err := e.Clip(t.Context(), n); err == nil || !strings.Contains(err.Error(), want) {
@@ -202,7 +211,7 @@ func TestCPURefuses(t *testing.T) {
 }
 
 func TestClipRelease(t *testing.T) {
-	e := newCPU(t, preset(t, "whisper-80"), 1)
+	e := engine(t, preset(t, "whisper-80"), 1)
 	for _, n := range []int{300, 200, 500} {
 		clip, err := e.Clip(t.Context(), n)
 		if err != nil {
@@ -220,11 +229,26 @@ func TestClipRelease(t *testing.T) {
 	}
 }
 
+func TestClipLiesAsInAFile(t *testing.T) {
+	e := engine(t, preset(t, "whisper-80"), 1)
+	for n := 1; n < 2000; n += 333 {
+		clip, err := e.Clip(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := uintptr(unsafe.Pointer(&clip.Samples()[0])); at%64 != wavHeader {
+			t.Errorf("%d samples lie at %d beyond a line", n, at%64)
+		}
+		clip.Release()
+	}
+}
+
 func BenchmarkCPU(b *testing.B) {
 	for _, name := range Presets() {
 		b.Run(name, func(b *testing.B) {
-			e := newCPU(b, preset(b, name), 1)
-			samples := noise(5*16000, 2)
+			c := preset(b, name)
+			e := engine(b, c, 1)
+			samples := noise(5*c.Rate, 2)
 			b.ReportAllocs()
 			for b.Loop() {
 				clip, err := e.Clip(b.Context(), len(samples))

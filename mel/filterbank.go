@@ -19,13 +19,17 @@ func (b band) apply(power []float64) float64 {
 
 // filterbank is c's mel filters: triangles whose corners are equally spaced in
 // mels from FMin to FMax, each rising from its left neighbour's peak and
-// falling to its right one's. It is Hugging Face's
+// falling to its right one's. With "slaney" twice it is Hugging Face's
 // mel_filter_bank(norm="slaney", mel_scale="slaney").
 func filterbank(c Config) []band {
-	corner := make([]float64, c.NMels+2) // in Hz
-	low, high := hzToMel(c.FMin), hzToMel(c.FMax)
+	scale := scales[c.MelScale]
+	corner := make([]float64, c.NMels+2) // on the axis where triangles are straight
+	low, high := scale.toMel(c.FMin), scale.toMel(c.FMax)
 	for i := range corner {
-		corner[i] = melToHz(low + (high-low)*float64(i)/float64(c.NMels+1))
+		corner[i] = low + (high-low)*float64(i)/float64(c.NMels+1)
+		if !scale.straightInMels {
+			corner[i] = scale.toHz(corner[i])
+		}
 	}
 	bands := make([]band, c.NMels)
 	for m := range bands {
@@ -34,23 +38,46 @@ func filterbank(c Config) []band {
 	return bands
 }
 
-// triangle is the filter from left to right with its peak in between, of area
-// 1 in Hz.
+// triangle is the filter from left to right with its peak in between.
 func triangle(c Config, left, peak, right float64) band {
+	height := 1.0
+	if c.MelNorm == "slaney" { // an area of 1
+		height = 2 / (right - left)
+	}
+	scale := scales[c.MelScale]
 	var b band
 	for bin := range c.NFFT/2 + 1 {
-		hz := float64(bin) * float64(c.Rate) / float64(c.NFFT)
-		w := min((hz-left)/(peak-left), (right-hz)/(right-peak))
+		x := float64(bin) * float64(c.Rate) / float64(c.NFFT)
+		if scale.straightInMels {
+			x = scale.toMel(x)
+		}
+		w := min((x-left)/(peak-left), (right-x)/(right-peak))
 		if w <= 0 {
 			continue
 		}
 		if b.weights == nil {
 			b.first = bin
 		}
-		b.weights = append(b.weights, w*2/(right-left))
+		b.weights = append(b.weights, w*height)
 	}
 	return b
 }
+
+// scale is a mel scale.
+type scale struct {
+	toMel, toHz    func(float64) float64
+	straightInMels bool // triangles are straight over mels and not over Hz
+}
+
+var scales = map[string]scale{
+	"slaney": {toMel: hzToSlaney, toHz: slaneyToHz},
+	"htk":    {toMel: hzToHTK, toHz: htkToHz},
+	"kaldi":  {toMel: hzToHTK, straightInMels: true},
+}
+
+// HTK's scale, and Kaldi's.
+func hzToHTK(hz float64) float64  { return 1127 * math.Log1p(hz/700) }
+func htkToHz(mel float64) float64 { return 700 * math.Expm1(mel/1127) }
 
 // Slaney's mel scale: 200/3 Hz a mel up to 1 kHz, and from there 27 mels for
 // each factor of 6.4.
@@ -62,16 +89,20 @@ const (
 	kneeSteps = 27
 )
 
-func hzToMel(hz float64) float64 {
+func hzToSlaney(hz float64) float64 {
 	if hz < kneeHz {
 		return hz / slaneyHz
 	}
 	return kneeMel + kneeSteps*math.Log(hz/kneeHz)/math.Log(kneeRatio)
 }
 
-func melToHz(mel float64) float64 {
+func slaneyToHz(mel float64) float64 {
 	if mel < kneeMel {
 		return mel * slaneyHz
 	}
-	return kneeHz * math.Pow(kneeRatio, (mel-kneeMel)/kneeSteps)
+	return kneeHz * power(kneeRatio, (mel-kneeMel)/kneeSteps)
 }
+
+// power is x^y. Unlike [math.Pow], it does not use another instruction where
+// the processor has it, so that tables have the same bits on all of a kind.
+func power(x, y float64) float64 { return math.Exp2(y * math.Log2(x)) }

@@ -85,7 +85,7 @@ func signal(t *testing.T, name string) []int16 {
 	return nil
 }
 
-func speech(t *testing.T) []int16 {
+func speech(t testing.TB) []int16 {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/speech.s16")
 	if err != nil {

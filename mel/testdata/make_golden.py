@@ -1,8 +1,9 @@
 """Writes Hugging Face's mels of the clips that the Go test makes as well.
 
-Reference: transformers 5.22.2 and numpy 2.4.6 on Python 3.11, without torch, so
-that WhisperFeatureExtractor takes its numpy path:
-    python make_golden.py
+Reference: transformers 5.22.2 and numpy 2.4.6 on Python 3.11, the path that
+WhisperFeatureExtractor takes without torch. In the environment that
+scripts/parity sets up, from the repository's root:
+    scripts/parity --goldens
 
 speech.s16 (16 kHz, little-endian int16) is an input: espeak-ng 1.51 saying
 "Mels, once and for all." (-s 220), resampled by package audio.
@@ -88,7 +89,9 @@ for mels in (80, 128):
     with open(HERE / f"mels_{mels}.f32", "wb") as out:
         for entry, (_, x) in zip(golden, CLIPS):
             speech = x.astype(np.float32) / 32768
-            mel = hf(speech, sampling_rate=16000, return_tensors="np").input_features[0]
+            # What hf(speech) does where there is no torch, in float64.
+            whole = np.pad(speech, (0, LONGEST - len(speech)))
+            mel = hf._np_extract_fbank_features(whole[None], "cpu")[0]
             assert mel.shape == (mels, 3000) and mel.dtype == np.float32
             # Short clips whole and one frame of padding; of long ones, the edges.
             n = real_frames(len(x))
