@@ -1,0 +1,138 @@
+//go:build cuda
+
+package device
+
+import (
+	"encoding/binary"
+	"time"
+	"unsafe"
+
+	"gorgonia.org/cu"
+
+	"github.com/melforge/melforge/cmd/melforge-cuda/internal/kernel"
+	"github.com/melforge/melforge/gpu/wire"
+)
+
+// maxClips of one piece of a batch.
+const maxClips = 4096
+
+// buffer is a chunk's place on the device.
+type buffer struct {
+	samples, out int // what fits
+	tiles        int
+
+	pcm, frames, loudest, table cu.DevicePtr
+
+	computed, drained cu.Event // what was done last with the buffer
+}
+
+func newBuffer(l wire.Layout) (*buffer, error) {
+	b := &buffer{samples: l.Samples, out: l.Out, tiles: l.Out/(l.NMels*kernel.Tile) + maxClips}
+	var err error
+	for _, a := range []struct {
+		p *cu.DevicePtr
+		n int
+	}{{&b.pcm, 2 * l.Samples}, {&b.frames, 2 * l.Out}, {&b.loudest, 4 * maxClips}, {&b.table, b.tableBytes()}} {
+		if *a.p, err = cu.MemAlloc(int64(a.n)); err != nil {
+			return b, err
+		}
+	}
+	for _, e := range []*cu.Event{&b.computed, &b.drained} {
+		if *e, err = cu.MakeEvent(cu.DisableTiming); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+func (b *buffer) tableBytes() int { return 16*maxClips + 8*(b.tiles+1) }
+
+func (b *buffer) bytes() int64 {
+	return int64(2*b.samples + 2*b.out + 4*maxClips + b.tableBytes())
+}
+
+// free gives the device memory back. It runs only while the device is opened,
+// before anything uses the buffer.
+func (b *buffer) free() {
+	for _, p := range []cu.DevicePtr{b.pcm, b.frames, b.loudest, b.table} {
+		if p != 0 {
+			_ = cu.MemFree(p) // it was allocated a moment ago
+		}
+	}
+}
+
+// clock follows one piece: it holds its table and times it.
+type clock struct {
+	table  []byte      // pinned
+	events [6]cu.Event // begin and end of copy-in, compute and copy-out
+}
+
+// piece is what a table holds.
+type piece struct {
+	clips, tiles int
+}
+
+// tilesAt is where the tiles begin in a table, in bytes.
+func (p piece) tilesAt() int { return 16 * p.clips }
+
+// words is the table's size in words of 16 bytes.
+func (p piece) words() int { return p.clips + (p.tiles+1)/2 }
+
+// fill writes the table of clips: the clips relative to the buffer, then their
+// tiles.
+func (c *clock) fill(clips []wire.Clip) piece {
+	first := clips[0]
+	at := 0
+	put := func(v uint32) {
+		binary.LittleEndian.PutUint32(c.table[at:], v)
+		at += 4
+	}
+	for _, c := range clips {
+		put(c.At - first.At)
+		put(c.Samples)
+		put(c.Out - first.Out)
+		put(c.Frames)
+	}
+	p := piece{clips: len(clips)}
+	for i, c := range clips {
+		for f := uint32(0); f < c.Frames; f += kernel.Tile {
+			put(uint32(i))
+			put(f)
+			p.tiles++
+		}
+	}
+	return p
+}
+
+func (d *Device) makeClocks(n int) error {
+	d.clocks = make(chan *clock, n)
+	for range n {
+		c := new(clock)
+		for i := range c.events {
+			var err error
+			if c.events[i], err = cu.MakeEvent(cu.BlockingSyncEvent); err != nil {
+				return err
+			}
+		}
+		var err error
+		if c.table, err = pinned(d.buffers[0].tableBytes()); err != nil {
+			return err
+		}
+		d.clocks <- c
+	}
+	return nil
+}
+
+func (c *clock) read() (wire.Timing, error) {
+	var t wire.Timing
+	for i, to := range []*time.Duration{&t.In, &t.Compute, &t.Out} {
+		ms, err := c.events[2*i].Elapsed(c.events[2*i+1])
+		if err != nil {
+			return t, err
+		}
+		*to = time.Duration(ms * float64(time.Millisecond))
+	}
+	return t, nil
+}
+
+func pointer(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

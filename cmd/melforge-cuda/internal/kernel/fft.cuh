@@ -1,0 +1,97 @@
+// Discrete Fourier transforms of 20 and 10 values, all in registers. Good and
+// Thomas's way needs no twiddles: of 20 = 4·5, n = 5a+4b gives
+// exp(-2πi·nk/20) = i^(-ak)·exp(-2πi·bk/5).
+#pragma once
+
+namespace {
+
+constexpr double kC1 = 0.30901699437494742410, kC2 = -0.80901699437494742410;  // cosines of 72° and 144°
+constexpr double kS1 = 0.95105651629515357212, kS2 = 0.58778525229247312917;   // sines
+
+// real20 transforms 20 real values: re[0..10], im[1..9].
+template <typename T>
+__device__ __forceinline__ void real20(const T (&x)[20], T (&re)[11], T (&im)[11]) {
+  const T c1 = T(kC1), c2 = T(kC2), s1 = T(kS1), s2 = T(kS2);
+  T y0[4], r1[4], i1[4], r2[4], i2[4];
+#pragma unroll
+  for (int a = 0; a < 4; a++) {
+    T x0 = x[5 * a], x1 = x[(5 * a + 4) % 20], x2 = x[(5 * a + 8) % 20], x3 = x[(5 * a + 12) % 20], x4 = x[(5 * a + 16) % 20];
+    T t1 = x1 + x4, t2 = x2 + x3, t3 = x1 - x4, t4 = x2 - x3;
+    y0[a] = x0 + (t1 + t2);
+    r1[a] = fma(c2, t2, fma(c1, t1, x0));
+    r2[a] = fma(c1, t2, fma(c2, t1, x0));
+    i1[a] = -fma(s2, t4, s1 * t3);
+    i2[a] = fma(s1, t4, -s2 * t3);
+  }
+  T s = y0[0] + y0[2], t = y0[1] + y0[3];
+  re[0] = s + t, im[0] = 0;
+  re[10] = s - t, im[10] = 0;
+  re[5] = y0[0] - y0[2], im[5] = y0[3] - y0[1];
+  T sr = r1[0] + r1[2], si = i1[0] + i1[2], dr = r1[0] - r1[2], di = i1[0] - i1[2];
+  T tr = r1[1] + r1[3], ti = i1[1] + i1[3], er = r1[1] - r1[3], ei = i1[1] - i1[3];
+  re[4] = sr + tr, im[4] = -(si + ti);
+  re[1] = dr + ei, im[1] = di - er;
+  re[6] = sr - tr, im[6] = si - ti;
+  re[9] = dr - ei, im[9] = -(di + er);
+  sr = r2[0] + r2[2], si = i2[0] + i2[2], dr = r2[0] - r2[2], di = i2[0] - i2[2];
+  tr = r2[1] + r2[3], ti = i2[1] + i2[3], er = r2[1] - r2[3], ei = i2[1] - i2[3];
+  re[8] = sr + tr, im[8] = -(si + ti);
+  re[3] = dr + ei, im[3] = -(di - er);
+  re[2] = sr - tr, im[2] = si - ti;
+  re[7] = dr - ei, im[7] = di + er;
+}
+
+// complex5 transforms five complex values.
+template <typename T>
+__device__ __forceinline__ void complex5(T r0, T i0, T r1, T i1, T r2, T i2, T r3, T i3, T r4, T i4, T (&re)[5], T (&im)[5]) {
+  const T c1 = T(kC1), c2 = T(kC2), s1 = T(kS1), s2 = T(kS2);
+  T t1r = r1 + r4, t1i = i1 + i4, t2r = r2 + r3, t2i = i2 + i3;
+  T t3r = r1 - r4, t3i = i1 - i4, t4r = r2 - r3, t4i = i2 - i3;
+  re[0] = r0 + (t1r + t2r), im[0] = i0 + (t1i + t2i);
+  T p1r = fma(c2, t2r, fma(c1, t1r, r0)), p1i = fma(c2, t2i, fma(c1, t1i, i0));
+  T p2r = fma(c1, t2r, fma(c2, t1r, r0)), p2i = fma(c1, t2i, fma(c2, t1i, i0));
+  T q1r = fma(s2, t4r, s1 * t3r), q1i = fma(s2, t4i, s1 * t3i);
+  T q2r = fma(-s1, t4r, s2 * t3r), q2i = fma(-s1, t4i, s2 * t3i);
+  re[1] = p1r + q1i, im[1] = p1i - q1r;
+  re[4] = p1r - q1i, im[4] = p1i + q1r;
+  re[2] = p2r + q2i, im[2] = p2i - q2r;
+  re[3] = p2r - q2i, im[3] = p2i + q2r;
+}
+
+// complex20 transforms 20 complex values in place, in natural order.
+template <typename T>
+__device__ __forceinline__ void complex20(T (&re)[20], T (&im)[20]) {
+  T yr[4][5], yi[4][5];
+#pragma unroll
+  for (int a = 0; a < 4; a++) {
+    const int n0 = 5 * a, n1 = (n0 + 4) % 20, n2 = (n0 + 8) % 20, n3 = (n0 + 12) % 20, n4 = (n0 + 16) % 20;
+    complex5(re[n0], im[n0], re[n1], im[n1], re[n2], im[n2], re[n3], im[n3], re[n4], im[n4], yr[a], yi[a]);
+  }
+#pragma unroll
+  for (int k = 0; k < 5; k++) {
+    T sr = yr[0][k] + yr[2][k], si = yi[0][k] + yi[2][k], dr = yr[0][k] - yr[2][k], di = yi[0][k] - yi[2][k];
+    T tr = yr[1][k] + yr[3][k], ti = yi[1][k] + yi[3][k], er = yr[1][k] - yr[3][k], ei = yi[1][k] - yi[3][k];
+    re[16 * k % 20] = sr + tr, im[16 * k % 20] = si + ti;
+    re[(16 * k + 5) % 20] = dr + ei, im[(16 * k + 5) % 20] = di - er;
+    re[(16 * k + 10) % 20] = sr - tr, im[(16 * k + 10) % 20] = si - ti;
+    re[(16 * k + 15) % 20] = dr - ei, im[(16 * k + 15) % 20] = di + er;
+  }
+}
+
+// complex10 transforms 10 complex values in place, in natural order.
+template <typename T>
+__device__ __forceinline__ void complex10(T (&re)[10], T (&im)[10]) {
+  T yr[2][5], yi[2][5];
+#pragma unroll
+  for (int a = 0; a < 2; a++) {
+    const int n0 = 5 * a, n1 = (n0 + 2) % 10, n2 = (n0 + 4) % 10, n3 = (n0 + 6) % 10, n4 = (n0 + 8) % 10;
+    complex5(re[n0], im[n0], re[n1], im[n1], re[n2], im[n2], re[n3], im[n3], re[n4], im[n4], yr[a], yi[a]);
+  }
+#pragma unroll
+  for (int k = 0; k < 10; k++) {
+    const T sign = k % 2 ? T(-1) : T(1);
+    re[k] = fma(sign, yr[1][k % 5], yr[0][k % 5]), im[k] = fma(sign, yi[1][k % 5], yi[0][k % 5]);
+  }
+}
+
+}  // namespace

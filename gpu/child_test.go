@@ -1,0 +1,160 @@
+package gpu
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/melforge/melforge/gpu/wire"
+	"github.com/melforge/melforge/mel"
+	"github.com/melforge/melforge/worker"
+)
+
+// The tests run a worker that is this very binary and computes with the CPU's
+// engine, or, with -cuda, a real one on a real GPU.
+var cudaWorker = flag.String("cuda", "", "path of melforge-cuda: test with the GPU")
+
+var testLevel = flag.Int("level", 0, "level of the engine in tests")
+
+const role = "MELFORGE_GPU_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch as := os.Getenv(role); as {
+	case "":
+		os.Exit(m.Run())
+	case "worker":
+		check(fakeWorker(os.Args[1:]))
+	case "driverless":
+		fmt.Fprintln(os.Stderr, "melforge-cuda: error while loading shared libraries: libcuda.so.1: cannot open shared object file: No such file or directory")
+		os.Exit(127)
+	case "deviceless":
+		fmt.Printf("Error in initialization, please refer to %q for details on: %+v\n", "somewhere", errors.New("NoDevice"))
+		os.Exit(1)
+	case "babbler":
+		fmt.Println("Hello!")
+	default:
+		check(fmt.Errorf("unknown role %q", as))
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// options are those of the worker to test with.
+func options(t testing.TB, as string) Options {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Worker: exe, env: append(os.Environ(), role+"="+as), Level: *testLevel, Log: func(line string) { t.Log(line) }}
+	if *cudaWorker != "" && as == "worker" {
+		o.Worker, o.env = *cudaWorker, nil
+	}
+	return o
+}
+
+func fakeWorker(args []string) error {
+	flags := flag.NewFlagSet("fake", flag.ContinueOnError)
+	probe := flags.Bool("probe", false, "")
+	bench := flags.Bool("bench", false, "")
+	setup := flags.String("setup", "", "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *probe {
+		return json.NewEncoder(os.Stdout).Encode([]Device{
+			{Index: 0, Name: "Fake 1", UUID: "GPU-1", Processors: 2, Memory: 1 << 34, Capability: "9.0"},
+			{Index: 1, Name: "Fake 2", UUID: "GPU-2", Processors: 2, Memory: 1 << 34, Capability: "9.0"},
+			{Index: 2, Name: "Old", Problem: "too old"},
+		})
+	}
+	s, err := wire.DecodeSetup(*setup)
+	if err != nil {
+		return err
+	}
+	if *bench {
+		if s.Device == 1 {
+			return errors.New("cannot measure")
+		}
+		return json.NewEncoder(os.Stdout).Encode(wire.Rates{Chunk: s.Chunk, HostToHost: float64(s.Chunk%1000 + 1), Bus: 1, Elapsed: 1})
+	}
+	memory, err := worker.OpenMemory(s.Memory, s.Layout.Bytes())
+	if err != nil {
+		return err
+	}
+	conn, err := worker.Inherited()
+	if err != nil {
+		return err
+	}
+	cpu, err := mel.NewCPU(s.Config, 2)
+	if err != nil {
+		return err
+	}
+	return worker.Serve(conn, func(_ context.Context, req []byte) ([]byte, error) {
+		b, err := wire.DecodeBatch(req, s.Layout)
+		if err != nil {
+			return nil, err
+		}
+		fakeFault(s.Provoke, b)
+		return wire.Timing{In: 1, Compute: 2, Out: 3}.Encode(), fakeBatch(cpu, s, memory.Bytes(), b)
+	})
+}
+
+// fakeFault does in this process what a worker's fault does to it.
+func fakeFault(provoke string, b wire.Batch) {
+	fault, file, _ := strings.Cut(provoke, "@")
+	if fault == "" || len(b.Clips) == 0 {
+		return
+	}
+	if file != "" {
+		f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil || f.Close() != nil {
+			return
+		}
+	}
+	switch fault {
+	case wire.ProvokeHang:
+		for {
+			time.Sleep(time.Hour)
+		}
+	case wire.ProvokeFault:
+		check(errors.New("an illegal memory access was encountered"))
+	case wire.ProvokeDeath:
+		check(unix.Kill(os.Getpid(), unix.SIGKILL))
+	}
+}
+
+// fakeBatch computes a batch clip by clip.
+func fakeBatch(cpu mel.Engine, s wire.Setup, memory []byte, b wire.Batch) error {
+	in, out := s.Layout.SamplesOf(memory, int(b.Slot)), s.Layout.OutputOf(memory, int(b.Slot))
+	for _, c := range b.Clips {
+		clip, err := cpu.Clip(context.Background(), int(c.Samples))
+		if err != nil {
+			return err
+		}
+		copy(clip.Samples(), unsafe.Slice((*int16)(unsafe.Pointer(&in[2*c.At])), c.Samples))
+		m, err := clip.Compute(context.Background())
+		if err != nil {
+			return err
+		}
+		to := unsafe.Slice((*uint16)(unsafe.Pointer(&out[2*c.Out])), len(m.Frames)+1)
+		copy(to, m.Frames)
+		to[len(m.Frames)] = m.Pad
+		clip.Release()
+	}
+	return nil
+}
