@@ -1,0 +1,83 @@
+"""Samples to batches for Hugging Face's Whisper."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import numpy as np
+
+from .errors import MelforgeError
+from .reader import pad_mel
+
+IGNORED = -100  # what the loss of PyTorch and Transformers leaves out
+
+
+class Collator:
+    """Makes ``input_features`` and ``labels`` of samples, for Seq2SeqTrainer.
+
+    tokenizer     a WhisperTokenizer, or a processor that has one. Language and task are
+                  its own: ``tokenizer.set_prefix_tokens(language="en", task="transcribe")``.
+    decoder_start_token_id  the model's (``model.config.decoder_start_token_id``). The model
+                  puts this token in front of the labels; where the tokenizer does so
+                  too, it is removed, or the model would learn to repeat it.
+                  ``tokenizer.bos_token_id`` is another token and no substitute.
+    max_labels    the longest labels that the model takes (``model.config.max_target_positions``).
+    on_long       "raise" an error that names the sample, or "truncate".
+    frames        of the padded features; by default the dataset's (3000 for Whisper).
+    label_multiple  labels are padded to a multiple of this: fewer different shapes.
+    return_tensors  "pt" for PyTorch, "np" for numpy.
+
+    With the Trainer set ``remove_unused_columns=False``: it would drop what a sample
+    consists of before the collator sees it.
+    """
+
+    def __init__(self, tokenizer: Any, decoder_start_token_id: int, *, max_labels: int = 448, on_long: str = "raise",
+                 frames: Optional[int] = None, label_multiple: int = 1, return_tensors: str = "pt") -> None:
+        if on_long not in ("raise", "truncate"):
+            raise ValueError(f"on_long={on_long!r}: want 'raise' or 'truncate'")
+        if return_tensors not in ("pt", "np"):
+            raise ValueError(f"return_tensors={return_tensors!r}: want 'pt' or 'np'")
+        self._tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
+        self._start, self._max, self._truncate = decoder_start_token_id, max_labels, on_long == "truncate"
+        self._frames, self._multiple, self._tensors = frames, label_multiple, return_tensors
+
+    def __call__(self, samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        batch = {"input_features": self.features(samples), "labels": self.labels(samples)}
+        if self._tensors == "np":
+            return batch
+        import torch
+
+        return {name: torch.from_numpy(array) for name, array in batch.items()}
+
+    def features(self, samples: Sequence[dict[str, Any]]) -> np.ndarray:
+        """float32 [batch, n_mels, frames]"""
+        frames = self._frames or samples[0]["padded_frames"]
+        if frames is None:
+            frames = max(len(s["mel"]) for s in samples)
+        out = np.empty((len(samples), samples[0]["mel"].shape[1], frames), np.float32)
+        for sample, place in zip(samples, out):
+            pad_mel(sample["mel"], sample["pad"], frames, out=place)
+        return out
+
+    def labels(self, samples: Sequence[dict[str, Any]]) -> np.ndarray:
+        """int64 [batch, longest], filled up with -100"""
+        rows = [self._label(s) for s in samples]
+        longest = max(len(r) for r in rows)
+        longest = min(-(-longest // self._multiple) * self._multiple, max(self._max, longest))
+        out = np.full((len(rows), longest), IGNORED, np.int64)
+        for row, place in zip(rows, out):
+            place[: len(row)] = row
+        return out
+
+    def _label(self, sample: dict[str, Any]) -> list[int]:
+        ids = list(self._tokenizer(sample["text"]).input_ids)
+        if ids and ids[0] == self._start:
+            ids = ids[1:]
+        if len(ids) <= self._max:
+            return ids
+        if not self._truncate:
+            raise MelforgeError(
+                f"the text of {sample['id']!r} has {len(ids)} tokens, more than the {self._max} that the model takes: "
+                "leave it out, or pass on_long='truncate'"
+            )
+        return ids[: self._max - 1] + ids[-1:]  # the last one ends the text
