@@ -5,30 +5,44 @@ SHELL := /bin/sh
 BIN := bin
 OUT ?= dataset
 FUZZTIME ?= 5s
+# Debian's Python has the h5py that scripts/setup installs.
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 SHERPA_LIB = $$(go list -m -f '{{.Dir}}' github.com/k2-fsa/sherpa-onnx-go-linux)/lib/$$(uname -m)-unknown-linux-gnu
+CUDA_H = $(firstword $(wildcard /usr/include/cuda.h /usr/local/cuda/include/cuda.h))
 
-.PHONY: help run test build setup lint race fuzz crash bench clean
+export MELFORGE_PYTHON := $(PYTHON)
+
+.PHONY: help run test build cuda setup lint race fuzz crash python parity bench bench-peers clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
 
 run: build ## set up, build, and turn the sample corpus into dataset/
 	$(BIN)/melforge run samples/corpus.csv --out $(OUT)
 
 test: build lint ## set up, build, lint, and run all tests
 	go test ./...
-	$(MAKE) race fuzz
+	$(MAKE) python race fuzz
 
 build: setup ## set up and put the binaries into bin/
 	@mkdir -p $(BIN)/lib
 	go build -tags osusergo -o $(BIN)/melforge ./cmd/melforge
 	go build -ldflags '-r $$ORIGIN/lib' -o $(BIN)/melforge-tts ./cmd/melforge-tts
 	@install -m 644 "$(SHERPA_LIB)/libsherpa-onnx-c-api.so" "$(SHERPA_LIB)/libonnxruntime.so" $(BIN)/lib/
+ifneq ($(CUDA_H),)
+	go build -tags cuda -o $(BIN)/melforge-cuda ./cmd/melforge-cuda
+else
+	@echo "melforge-cuda is left out: no cuda.h here (make cuda installs it); mels run on the CPU"
+endif
+
+cuda: ## install the CUDA headers (Debian's nvidia-cuda-dev, component non-free) and build the GPU worker
+	@scripts/setup nvidia-cuda-dev
+	go build -tags cuda -o $(BIN)/melforge-cuda ./cmd/melforge-cuda
 
 setup: ## install what is missing: Debian packages and Go modules
 	@scripts/setup
 
-lint: ## gofmt, vet, staticcheck and the direction of imports
+lint: ## gofmt, vet, staticcheck; go test checks the direction of imports
 	@fmt=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$fmt" || { echo "gofmt would change: $$fmt"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
@@ -42,8 +56,17 @@ fuzz: ## every fuzzer for FUZZTIME
 crash: ## kill runs at random moments and at every commit point, and compare
 	go test -count=1 -run 'Crash|Kill' -v ./cmd/melforge
 
+python: ## the tests of the Python reader
+	cd python && $(PYTHON) -m unittest
+
+parity: setup ## compare 10,000 clips with the real libraries (a virtual environment of several GB)
+	scripts/parity
+
 bench: build ## the benchmarks that the README quotes
-	go test -run '^$$' -bench . -benchtime 1x ./bench
+	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench
+
+bench-peers: setup ## mels against torchaudio, torch.stft, librosa, kaldi-native-fbank and transformers
+	scripts/bench-peers
 
 clean: ## remove what make built
 	rm -rf $(BIN)

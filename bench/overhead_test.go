@@ -181,11 +181,11 @@ func (o *overhead) forge(b *testing.B) {
 // pipeline does everything.
 func (o *overhead) pipeline(b *testing.B) {
 	folder, _ := o.prepare(b)
-	proc := transforms.Open(transforms.Host{Voices: o.voices, Engine: func(_ string, c mel.Config, jobs int) (mel.Engine, error) {
+	proc := transforms.Open(transforms.Host{Voices: o.voices, Engine: func(_ transforms.Engine, c mel.Config, jobs int) (mel.Engine, error) {
 		return mel.NewCPU(c, jobs)
 	}})
 	defer proc.Close()
-	sum, err := pipelines.Run(context.Background(), "prism", transforms.Job{Dir: folder.Dir(), Engine: "cpu", Jobs: o.jobs})
+	sum, err := pipelines.Run(context.Background(), "prism", transforms.Job{Dir: folder.Dir(), Engine: transforms.Engine{Name: "cpu"}, Jobs: o.jobs})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -53,9 +53,9 @@ type Made struct {
 type Job struct {
 	// Dir is the dataset's folder, which every worker must see.
 	Dir string
-	// Engine names the mel engine, Jobs how many clips are worked on at once
-	// in a process (0: as many as it has cores).
-	Engine string
+	// Engine is what computes the mels, Jobs how many clips are worked on at
+	// once in a process (0: as many as it has cores).
+	Engine Engine
 	Jobs   int
 }
 

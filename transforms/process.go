@@ -16,12 +16,18 @@ import (
 type Host struct {
 	// Voices are the speech engines of this machine. The host closes them.
 	Voices *tts.Set
-	// Engine opens the mel engine of that name ("auto", "cpu", "cuda") for at
-	// most jobs clips at once.
-	Engine func(name string, c mel.Config, jobs int) (mel.Engine, error)
+	// Engine opens the mel engine for at most jobs clips at once.
+	Engine func(e Engine, c mel.Config, jobs int) (mel.Engine, error)
 	// Jobs is how many clips are worked on at once where the pipeline does
 	// not say.
 	Jobs int
+}
+
+// Engine says what is to compute the mels.
+type Engine struct {
+	Name    string // "auto", "cpu" or "cuda"
+	Devices string // GPUs as in "0,1"; "" for all
+	Level   int    // how much is tuned, 0 to 2
 }
 
 // Process is the one place where bundles of a process meet: the runner starts
@@ -38,7 +44,7 @@ type Process struct {
 
 // forgeKey is what a forge depends on. A process normally sees one.
 type forgeKey struct {
-	engine string
+	engine Engine
 	jobs   int
 	mel    mel.Config
 }
@@ -87,7 +93,7 @@ func (p *Process) Close() error {
 }
 
 // forge gives the process's forge for a plan, made on first use.
-func (p *Process) forge(plan *manifests.Plan, engine string, jobs int) (*forge.Forge, error) {
+func (p *Process) forge(plan *manifests.Plan, engine Engine, jobs int) (*forge.Forge, error) {
 	if jobs < 1 {
 		jobs = max(1, p.host.Jobs)
 	}

@@ -66,13 +66,13 @@ func given(t *testing.T, n, shardSize int) (Job, *manifests.Plan) {
 	if err := folder.SavePlan(p); err != nil {
 		t.Fatal(err)
 	}
-	proc := Open(Host{Engine: func(_ string, c mel.Config, jobs int) (mel.Engine, error) { return mel.NewCPU(c, jobs) }})
+	proc := Open(Host{Engine: func(_ Engine, c mel.Config, jobs int) (mel.Engine, error) { return mel.NewCPU(c, jobs) }})
 	t.Cleanup(func() {
 		if err := proc.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return Job{Dir: folder.Dir(), Engine: "cpu", Jobs: 2}, p
+	return Job{Dir: folder.Dir(), Engine: Engine{Name: "cpu"}, Jobs: 2}, p
 }
 
 func TestMakeShards(t *testing.T) {

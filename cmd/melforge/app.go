@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -60,7 +59,7 @@ HDF5 shards, before training starts. Run again, it does only what is new.
 	f.StringVar(&a.config, "config", "", "read flags from this YAML file; flags on the command line win")
 	a.root.AddCommand(
 		a.makeCommand(runKind), a.makeCommand(synthKind), a.makeCommand(melKind), a.makeCommand(planKind),
-		a.verifyCommand(), a.inspectCommand(), a.gcCommand(), a.voicesCommand(), a.versionCommand(), a.beamCommand(),
+		a.verifyCommand(), a.inspectCommand(), a.gcCommand(), a.voicesCommand(), a.doctorCommand(), a.versionCommand(), a.beamCommand(),
 	)
 	a.root.SuggestionsMinimumDistance = 2
 	a.root.InitDefaultHelpCmd()
@@ -125,5 +124,3 @@ func oneArg(what string) cobra.PositionalArgs {
 		}
 	}
 }
-
-var errNoCUDA = errors.New("this melforge has no CUDA engine: use --engine cpu, or auto")

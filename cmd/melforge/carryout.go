@@ -101,7 +101,7 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 
 // runPipeline runs the Beam job with a progress line beside it.
 func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipelines.Summary, error) {
-	proc := transforms.Open(host(j.options.Voices))
+	proc := transforms.Open(host(j.options.Voices, a.ui.log))
 	defer proc.Close()
 	// Beam's local runner leaves a temporary file behind at every run.
 	scratch, err := j.folder.Scratch()
@@ -115,7 +115,9 @@ func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipel
 		return pipelines.Summary{}, err
 	}
 	show := a.showProgress(j, p, proc)
-	sum, err := pipelines.Run(ctx, runner(), transforms.Job{Dir: j.folder.Dir(), Engine: j.engine, Jobs: j.jobs})
+	sum, err := pipelines.Run(ctx, runner(), transforms.Job{
+		Dir: j.folder.Dir(), Engine: j.chosen, Jobs: j.jobs,
+	})
 	show.stop()
 	if err != nil {
 		a.ui.log.Debug().Err(err).Msg("the runner's own words")

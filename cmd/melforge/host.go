@@ -19,6 +19,7 @@ import (
 // places is where this machine has what we need.
 type places struct {
 	worker     string // melforge-tts
+	cuda       string // melforge-cuda
 	cache      string
 	voicesFile string // voices of the user's own
 }
@@ -29,6 +30,11 @@ func locate() places {
 	if p.worker = os.Getenv("MELFORGE_TTS"); p.worker == "" {
 		if path, err := sibling("melforge-tts"); err == nil {
 			p.worker = path
+		}
+	}
+	if p.cuda = os.Getenv("MELFORGE_CUDA"); p.cuda == "" {
+		if path, err := sibling("melforge-cuda"); err == nil {
+			p.cuda = path
 		}
 	}
 	if p.cache = os.Getenv("MELFORGE_CACHE"); p.cache == "" {
@@ -58,25 +64,10 @@ func (p places) voices(l zerolog.Logger, jobs int, anyScript bool) (*tts.Set, er
 }
 
 // host is what this process brings to a pipeline.
-func host(voices *tts.Set) transforms.Host {
-	return transforms.Host{Voices: voices, Engine: openEngine, Jobs: runtime.NumCPU()}
-}
-
-func checkEngine(name string) error {
-	switch name {
-	case "auto", "cpu":
-		return nil
-	case "cuda":
-		return &usageError{errNoCUDA}
-	}
-	return usagef("--engine %s: want auto, cuda or cpu", name)
-}
-
-func openEngine(name string, c mel.Config, jobs int) (mel.Engine, error) {
-	if err := checkEngine(name); err != nil {
-		return nil, err
-	}
-	return mel.NewCPU(c, jobs)
+func host(voices *tts.Set, l zerolog.Logger) transforms.Host {
+	return transforms.Host{Voices: voices, Jobs: runtime.NumCPU(), Engine: func(e transforms.Engine, c mel.Config, jobs int) (mel.Engine, error) {
+		return openEngine(e, c, jobs, l)
+	}}
 }
 
 // initBeam readies Beam in the process that launches a pipeline.

@@ -56,13 +56,14 @@ func isBeamWorker(args []string) bool {
 func serveBeam() {
 	flag.Parse()
 	// The plan has looked at the scripts already.
-	voices, err := locate().voices(zerolog.New(os.Stderr), runtime.NumCPU(), true)
+	log := zerolog.New(os.Stderr)
+	voices, err := locate().voices(log, runtime.NumCPU(), true)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "melforge:", err)
 		os.Exit(exitUsage)
 	}
 	defer voices.Close()
-	p := transforms.Open(host(voices))
+	p := transforms.Open(host(voices, log))
 	defer p.Close()
 	go endWithParent()
 	beam.Init() // does not return in a worker

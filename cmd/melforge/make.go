@@ -18,6 +18,7 @@ import (
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/plan"
+	"github.com/melforge/melforge/transforms"
 	"github.com/melforge/melforge/tts"
 )
 
@@ -74,7 +75,8 @@ type makeFlags struct {
 	jobs, shardSize, maxChars, variants        int
 	seed                                       int64
 	gates                                      gates.Config
-	augment, voicesFile, lexicon               string
+	augment, voicesFile, lexicon, devices      string
+	level                                      int
 	checkASR, anyScript                        bool
 	maxWER                                     float64
 	versions                                   int
@@ -111,6 +113,8 @@ func (a *app) makeCommand(k kind) *cobra.Command {
 	f.StringVar(&fl.lang, "lang", "", "the language for lines that name none, as in en")
 	f.StringVar(&fl.mel, "mel", "whisper-80", "mel configuration: "+strings.Join(mel.Presets(), ", "))
 	f.StringVar(&fl.engine, "engine", "auto", "what computes the mels: auto, cuda, cpu")
+	f.StringVar(&fl.devices, "devices", "", "GPUs to use, as in 0,1 (default: every healthy one)")
+	f.IntVar(&fl.level, "opt-level", 1, "how much is tuned on a GPU: 0 nothing, 1 by what it is, 2 by measuring")
 	f.IntVarP(&fl.jobs, "jobs", "j", runtime.NumCPU(), "clips worked on at once")
 	f.IntVar(&fl.shardSize, "shard-size", 512, "clips in a shard")
 	f.Int64Var(&fl.seed, "seed", 0, "seed of every random draw; it is stored in the dataset")
@@ -142,6 +146,7 @@ type job struct {
 	folder  datasets.Folder
 	limit   rejectLimit
 	options plan.Options
+	chosen  transforms.Engine
 	places  places
 }
 
@@ -178,7 +183,7 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 	if err != nil {
 		return nil, usagef("--mel: %w", err)
 	}
-	if err := checkEngine(fl.engine); err != nil {
+	if j.chosen, err = chooseEngine(cmd.Flags(), fl); err != nil {
 		return nil, err
 	}
 	if r := runner(); !slices.Contains(runners, r) {

@@ -41,7 +41,7 @@ func addGateFlags(f *pflag.FlagSet, k kind, g *gates.Config) {
 
 // openVoices opens the speech engines with what the command line adds to them.
 func (j *job) openVoices(l zerolog.Logger) (*tts.Set, error) {
-	own := places{worker: j.places.worker, cache: j.places.cache, voicesFile: j.places.voicesFile}
+	own := j.places
 	if j.voicesFile != "" {
 		own.voicesFile = j.voicesFile
 	}

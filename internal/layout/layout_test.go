@@ -42,7 +42,7 @@ var onlyIn = map[string][]string{
 	"gonum.org/v1/hdf5":                      {"shards"},                                  // one owner of the C library
 	"github.com/k2-fsa/sherpa-onnx-go-linux": {"cmd/melforge-tts"},                        // it can end its process
 	"github.com/amitybell/":                  {"cmd/melforge-tts"},
-	"gorgonia.org/cu":                        {}, // it ends its process where there is no GPU
+	"gorgonia.org/cu":                        {"cmd/melforge-cuda"}, // it ends its process where there is no GPU
 	"github.com/go-audio/":                   {"audio"},
 	"github.com/spf13/":                      {"cmd"},
 	"github.com/rs/zerolog":                  {"cmd"}, // libraries return errors, commands log
