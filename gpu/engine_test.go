@@ -202,7 +202,7 @@ func TestKilledOverAndOver(t *testing.T) {
 	o.Level = 1 // killed again and again, a worker seems guilty: the level may fall
 	kills := 0
 	got := computeAll(t, start(t, o, "whisper-80"), sizes, 8, func(i int) {
-		if i%20 == 15 {
+		if i%30 == 15 { // a third death within moments would give the device up
 			kills += killChildren()
 		}
 	})

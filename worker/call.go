@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -144,7 +145,7 @@ func (p *Process) read() {
 		f, err := readFrame(in)
 		switch {
 		case err != nil:
-			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) {
+			if !ended(err) {
 				p.giveUp(err)
 			}
 			p.kill() // a child without a socket is of no use
@@ -182,6 +183,17 @@ func (p *Process) finish(waitErr error) {
 	for _, c := range open {
 		c.end(nil, p.err)
 	}
+}
+
+// ended reports whether an error of the socket only means that the child is
+// gone: between two frames, within one, or with a request that it never read.
+func ended(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, os.ErrDeadlineExceeded, net.ErrClosed} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // obituary says how the child ended. p.mu is held.

@@ -71,7 +71,8 @@ func TestDeath(t *testing.T) {
 	}{
 		{req: "exit", state: "exit status 3", stderr: "going down"},
 		{req: "kill", state: "signal: killed"},
-		{req: "allocate 2000000000", state: "exit status 2", stderr: "memory", limit: 256 << 20},
+		// Out of memory the runtime may not even get to say so.
+		{req: "allocate 2000000000", state: "exit status 2", limit: 256 << 20},
 	} {
 		t.Run(c.req, func(t *testing.T) {
 			if c.limit > 0 && raceDetector {

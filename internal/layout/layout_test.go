@@ -17,14 +17,15 @@ const module = "github.com/melforge/melforge/"
 // mayImport says, for each folder, which others it may look at and why it is
 // no more. A folder that is not listed may not import any of ours.
 var mayImport = map[string][]string{
-	"audio":   {},                  // samples know nothing of what is made of them
-	"commit":  {},                  // files know nothing of their content
-	"worker":  {},                  // nor does a worker process of its work
-	"corpus":  {},                  // texts come from outside
-	"mel":     {"audio"},           // features of samples
-	"tts":     {"audio", "worker"}, // speech makes samples, in a worker where it must
-	"gates":   {"audio"},           // judges samples
-	"augment": {"audio"},           // changes samples
+	"audio":   {},                          // samples know nothing of what is made of them
+	"commit":  {},                          // files know nothing of their content
+	"worker":  {},                          // nor does a worker process of its work
+	"corpus":  {},                          // texts come from outside
+	"mel":     {"audio"},                   // features of samples
+	"tts":     {"audio", "worker"},         // speech makes samples, in a worker where it must
+	"gates":   {"audio"},                   // judges samples
+	"augment": {"audio"},                   // changes samples
+	"gpu":     {"commit", "mel", "worker"}, // an engine in a worker
 
 	"manifests": {"augment", "gates", "mel"},                                                              // contracts name configurations, not engines
 	"shards":    {"commit", "manifests", "mel"},                                                           // one file format
