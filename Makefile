@@ -29,6 +29,7 @@ build: setup ## set up and put the binaries into bin/
 	go build -tags osusergo -o $(BIN)/melforge ./cmd/melforge
 	go build -ldflags '-r $$ORIGIN/lib' -o $(BIN)/melforge-tts ./cmd/melforge-tts
 	@install -m 644 "$(SHERPA_LIB)/libsherpa-onnx-c-api.so" "$(SHERPA_LIB)/libonnxruntime.so" $(BIN)/lib/
+	@test -d $(BIN)/share/espeak-ng-data || $(BIN)/melforge-tts --copy-espeak-data $(BIN)/share/espeak-ng-data
 ifneq ($(CUDA_H),)
 	go build -tags cuda -o $(BIN)/melforge-cuda ./cmd/melforge-cuda
 else
@@ -63,7 +64,8 @@ parity: setup ## compare 10,000 clips with the real libraries (a virtual environ
 	scripts/parity
 
 bench: build ## the benchmarks that the README quotes
-	go test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench
+	go test -run '^$$' -bench 'Plan|Soak' -benchtime 1x -timeout 60m ./bench
+	go test -run '^$$' -bench Overhead -benchtime 7x -timeout 60m ./bench
 
 bench-peers: setup ## mels against torchaudio, torch.stft, librosa, kaldi-native-fbank and transformers
 	scripts/bench-peers

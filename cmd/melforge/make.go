@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -111,7 +112,7 @@ func (a *app) makeCommand(k kind) *cobra.Command {
 		f.IntVar(&fl.maxChars, "max-chars", tts.MaxChars, "reject texts of more characters")
 	}
 	f.StringVar(&fl.lang, "lang", "", "the language for lines that name none, as in en")
-	f.StringVar(&fl.mel, "mel", "whisper-80", "mel configuration: "+strings.Join(mel.Presets(), ", "))
+	f.StringVar(&fl.mel, "mel", "whisper-80", "mel configuration: "+strings.Join(mel.Presets(), ", ")+", or a YAML file (docs/mels.md)")
 	f.StringVar(&fl.engine, "engine", "auto", "what computes the mels: auto, cuda, cpu")
 	f.StringVar(&fl.devices, "devices", "", "GPUs to use, as in 0,1 (default: every healthy one)")
 	f.IntVar(&fl.level, "opt-level", 1, "how much is tuned on a GPU: 0 nothing, 1 by what it is, 2 by measuring")
@@ -179,7 +180,7 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 	if err := j.checkFolder(); err != nil {
 		return nil, err
 	}
-	config, err := mel.Preset(fl.mel)
+	config, err := melConfig(fl.mel)
 	if err != nil {
 		return nil, usagef("--mel: %w", err)
 	}
@@ -216,6 +217,22 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 		j.options.Mel = &config
 	}
 	return j, j.loadAugment()
+}
+
+// melConfig is a preset, or a configuration of the user's own in a YAML file.
+func melConfig(name string) (mel.Config, error) {
+	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" {
+		return mel.Preset(name)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return mel.Config{}, err
+	}
+	c, err := mel.ParseYAML(b)
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", name, err)
+	}
+	return c, nil
 }
 
 // checkFolder finds the dataset's folder. For mel it may be the source itself.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/melforge/melforge/audio"
 	"github.com/melforge/melforge/datasets"
+	"github.com/melforge/melforge/mel"
 )
 
 func TestRunVerifyInspect(t *testing.T) {
@@ -391,6 +392,28 @@ func TestLockedFolder(t *testing.T) {
 	defer lock.Unlock()
 	o := run(t, speak(corpusFile(t, "c.txt", "Hello."), dir)...)
 	if o.code != exitFailed || !strings.Contains(o.stderr, fmt.Sprintf("another melforge (process %d)", os.Getpid())) {
+		t.Errorf("exit %d, %q", o.code, o.stderr)
+	}
+}
+
+// TestOtherMels makes and verifies a dataset with every preset, at their rates,
+// and with a configuration of the user's own.
+func TestOtherMels(t *testing.T) {
+	needEspeak(t)
+	corpus := corpusFile(t, "c.txt", lines(2)...)
+	own := corpusFile(t, "my.yaml", "name: mine", "preset: whisper-80", "n_mels: 64")
+	for _, name := range append(mel.Presets(), own) {
+		dir := filepath.Join(t.TempDir(), "d")
+		ok(t, speak(corpus, dir, "--mel", name)...)
+		ok(t, "verify", dir, "--read-data")
+		d := load(t, dir)
+		want, err := melConfig(name)
+		if err != nil || *d.Mel != want || d.Settings.Rate != want.Rate || d.Totals.Frames == 0 {
+			t.Errorf("%s: dataset has %+v at %d Hz, %v", name, d.Mel, d.Settings.Rate, err)
+		}
+	}
+	o := run(t, speak(corpus, t.TempDir(), "--mel", corpusFile(t, "bad.yaml", "name: x", "preset: whisper-80", "n_mel: 3"))...)
+	if o.code != exitUsage || !strings.Contains(o.stderr, "n_mel") {
 		t.Errorf("exit %d, %q", o.code, o.stderr)
 	}
 }
