@@ -112,6 +112,9 @@ func (b *builder) addVariant(ctx context.Context, line corpus.Line, it manifests
 	if r := v.refused; r != nil {
 		return b.reject(line, r.stage, r.reason, r.detail)
 	}
+	if spelt := b.opts.Lexicon.Phonemes(it.Say()); v.voice.Engine == "espeak" && spelt != it.Say() {
+		it.Spoken = spelt
+	}
 	if err := b.opts.Voices.CheckScript(it.Say(), v.voice); err != nil {
 		return b.refuse(line, manifests.StageText, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -18,16 +19,21 @@ import (
 )
 
 // Lexicon says how to read words that a voice gets wrong: a word, and the words
-// to read instead. The zero Lexicon changes nothing.
+// to read instead, or its phonemes. The zero Lexicon changes nothing.
 type Lexicon struct {
 	entries map[rune][]entry // by their first letter, the longest first
 	hash    string
 }
 
 type entry struct {
-	word    []rune // folded
-	replace string
+	word     []rune // folded
+	replace  string
+	phonemes bool // replace is espeak's phonemes
 }
+
+// phonemes are what espeak takes between double brackets: its mnemonics and
+// stress marks, nothing that could end the brackets or a clause.
+var phonemes = regexp.MustCompile(`^[A-Za-z0-9@&?!'",:;=_|~^%*#+-]{1,100}$`)
 
 // ReadLexicon reads a lexicon from a file. See ParseLexicon.
 func ReadLexicon(path string) (Lexicon, error) {
@@ -43,8 +49,9 @@ func ReadLexicon(path string) (Lexicon, error) {
 	return l, nil
 }
 
-// ParseLexicon reads lines of a word, a tab, and what to read instead. A word
-// may hold blanks and signs ("AT&T"). Empty lines and lines that begin with "#"
+// ParseLexicon reads lines of a word, a tab, and what to read instead: words,
+// or espeak's phonemes between slashes, as in "/h@l'oU/". A word may hold
+// blanks and signs ("AT&T"). Empty lines and lines that begin with "#"
 // are skipped.
 func ParseLexicon(r io.Reader) (Lexicon, error) {
 	l := Lexicon{entries: make(map[rune][]entry)}
@@ -66,7 +73,7 @@ func ParseLexicon(r io.Reader) (Lexicon, error) {
 		}
 		lines[word] = n
 		l.entries[e.word[0]] = append(l.entries[e.word[0]], e)
-		canonical = append(canonical, word+"\t"+e.replace+"\n")
+		canonical = append(canonical, fmt.Sprintf("%s\t%s\t%t\n", word, e.replace, e.phonemes))
 	}
 	if err := scan.Err(); err != nil {
 		return Lexicon{}, err
@@ -91,20 +98,38 @@ func parseEntry(line string) (entry, error) {
 	switch {
 	case !ok || word == "" || replace == "":
 		return entry{}, fmt.Errorf("want a word, a tab, and what to read instead, not %.60q", line)
-	case strings.HasPrefix(replace, "/") && strings.HasSuffix(replace, "/"):
-		return entry{}, fmt.Errorf("phonemes (%s) are not understood by all voices: write the word as it sounds", replace)
 	}
-	return entry{word: fold(word), replace: replace}, nil
+	inner, slash := strings.CutPrefix(replace, "/")
+	inner, end := strings.CutSuffix(inner, "/")
+	if !slash || !end {
+		return entry{word: fold(word), replace: replace}, nil
+	}
+	if !phonemes.MatchString(inner) {
+		return entry{}, fmt.Errorf("%s are no phonemes of espeak: want them as espeak-ng -x prints them", replace)
+	}
+	return entry{word: fold(word), replace: inner, phonemes: true}, nil
 }
 
 // Hash names the lexicon's content for a cache key: "" if it is empty, and the
 // same whatever the order of the lines.
 func (l Lexicon) Hash() string { return l.hash }
 
-// Apply returns the text with every word of the lexicon replaced, whatever its
-// case. Words match whole, the longest first; replacements are not looked at
-// again. It comes before Clean.
+// Apply returns the text with every word of the lexicon that has other words
+// replaced by them, whatever its case. Words match whole, the longest first;
+// replacements are not looked at again. It comes before Clean.
 func (l Lexicon) Apply(text string) string {
+	return l.each(text, func(e entry) (string, bool) { return e.replace, !e.phonemes })
+}
+
+// Phonemes returns the text with every word of the lexicon that has phonemes
+// replaced by them, in the double brackets that only espeak's voices
+// understand. It comes after Clean, which would take the brackets for an attack.
+func (l Lexicon) Phonemes(text string) string {
+	return l.each(text, func(e entry) (string, bool) { return "[[" + e.replace + "]]", e.phonemes })
+}
+
+// each replaces the words for which read gives something.
+func (l Lexicon) each(text string, read func(entry) (string, bool)) string {
 	if len(l.entries) == 0 || !utf8.ValidString(text) {
 		return text
 	}
@@ -118,7 +143,11 @@ func (l Lexicon) Apply(text string) string {
 			i++
 			continue
 		}
-		b.WriteString(e.replace)
+		if with, ok := read(e); ok {
+			b.WriteString(with)
+		} else {
+			b.WriteString(string(runes[i : i+len(e.word)]))
+		}
 		i += len(e.word)
 	}
 	return b.String()

@@ -48,7 +48,9 @@ func TestLexiconRefuses(t *testing.T) {
 		"a\tb\n\tb":                "line 2: want",
 		"a\t \n":                   "want a word",
 		"a\tb\nA\tc":               "line 2: \"a\" is on line 1",
-		"a\t/ei/":                  "phonemes",
+		"a\t/e i/":                 "phonemes",
+		"a\t/e]]i/":                "phonemes",
+		"a\t//":                    "phonemes",
 		"\xff\tb":                  "UTF-8",
 		strings.Repeat("x", 1<<17): "too long",
 	} {
@@ -72,4 +74,34 @@ func FuzzLexicon(f *testing.F) {
 			t.Errorf("%q became %q", text, got)
 		}
 	})
+}
+
+func TestLexiconPhonemes(t *testing.T) {
+	l := lexicon(t, "Nguyen\t/nw'En/\nSQL\tsequel\n")
+	const text = "Ask Nguyen about SQL."
+	if got, want := l.Apply(text), "Ask Nguyen about sequel."; got != want {
+		t.Errorf("Apply gives %q, want %q", got, want)
+	}
+	if got, want := l.Phonemes(text), "Ask [[nw'En]] about SQL."; got != want {
+		t.Errorf("Phonemes gives %q, want %q", got, want)
+	}
+}
+
+// The voice must obey them: the sound changes, and only by the word.
+func TestEspeakObeysTheLexicon(t *testing.T) {
+	s := openSet(t, Options{})
+	say := func(text string) int {
+		p, err := s.Speak(t.Context(), espeakSays(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(p.Samples)
+	}
+	spelt := say("Say [[h@l'oU]] now.")
+	if read := say("Say hello now."); spelt < read*8/10 || spelt > read*12/10 {
+		t.Errorf("spelt in phonemes it has %d samples, read %d", spelt, read)
+	}
+	if letters := say("Say h@l'oU now."); spelt == letters {
+		t.Error("the phonemes were read as letters")
+	}
 }

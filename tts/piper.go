@@ -20,6 +20,8 @@ type piper struct {
 	cache string
 	log   func(line string)
 
+	resampler audio.Resampler // for other pitches
+
 	mu     sync.Mutex
 	loaded map[Voice]wire.Reply // of each voice that was loaded
 }
@@ -59,11 +61,12 @@ func (p *piper) Fingerprint(ctx context.Context, v Voice) (string, error) {
 
 // Speak implements Engine.
 func (p *piper) Speak(ctx context.Context, u Utterance) (audio.PCM, error) {
-	if !(u.Speed >= 0.25 && u.Speed <= 4) {
-		return audio.PCM{}, refuse(ReasonBadSpeed, "piper speaks at speed 0.25 to 4, not %g", u.Speed)
+	if !(math.Abs(u.Pitch) <= 12) {
+		return audio.PCM{}, refuse(ReasonBadPitch, "piper's pitch goes from -12 to 12 semitones, not %g", u.Pitch)
 	}
-	if u.Pitch != 0 || math.IsNaN(u.Pitch) {
-		return audio.PCM{}, refuse(ReasonPitchUnsupported, "piper voices have one pitch; leave it at 0")
+	pitch := newShift(u.Pitch, &p.resampler)
+	if s := pitch.speed(u.Speed); !(s >= 0.25 && s <= 4) {
+		return audio.PCM{}, refuse(ReasonBadSpeed, "piper speaks at speed 0.25 to 4, not %g at a pitch of %g", u.Speed, u.Pitch)
 	}
 	if u.Voice.Speaker == AnySpeaker {
 		return audio.PCM{}, fmt.Errorf("voice %s: which of its speakers was never decided", u.Voice)
@@ -72,7 +75,7 @@ func (p *piper) Speak(ctx context.Context, u Utterance) (audio.PCM, error) {
 		return audio.PCM{}, err
 	}
 	reply, samples, err := p.call(ctx, wire.Request{
-		Op: wire.OpSpeak, Voice: u.Voice.Name, Speaker: u.Voice.Speaker, Text: u.Text, Speed: u.Speed,
+		Op: wire.OpSpeak, Voice: u.Voice.Name, Speaker: u.Voice.Speaker, Text: u.Text, Speed: pitch.speed(u.Speed),
 	}, nil)
 	var died *worker.Died
 	switch {
@@ -85,7 +88,7 @@ func (p *piper) Speak(ctx context.Context, u Utterance) (audio.PCM, error) {
 	case reply.Refusal != "":
 		return audio.PCM{}, &Refusal{Reason: reply.Refusal, Detail: reply.Detail}
 	}
-	return audio.PCM{Rate: reply.Rate, Samples: samples}, nil
+	return pitch.apply(audio.PCM{Rate: reply.Rate, Samples: samples}), nil
 }
 
 // find returns what is known of a voice, of whichever speaker.

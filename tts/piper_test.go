@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,9 +129,18 @@ func testPiperKiller(t *testing.T, o Options) {
 func testPiperRefusals(t *testing.T, o Options) {
 	s := open(t, o)
 	high, quick := piperSays("hello"), piperSays("hello")
-	high.Pitch, quick.Speed = 1, 0
-	if _, err := s.Speak(t.Context(), high); reason(err) != ReasonPitchUnsupported {
+	high.Pitch, quick.Speed = 13, 0
+	if _, err := s.Speak(t.Context(), high); reason(err) != ReasonBadPitch {
 		t.Errorf("pitch: %v", err)
+	}
+	plain, err := s.Speak(t.Context(), piperSays("hello there, all of you"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raised := piperSays("hello there, all of you")
+	raised.Pitch = 3
+	if p, err := s.Speak(t.Context(), raised); err != nil || p.Rate != plain.Rate || math.Abs(p.Seconds()/plain.Seconds()-1) > 0.1 {
+		t.Errorf("three semitones up it takes %.2f s instead of %.2f s, %v", p.Seconds(), plain.Seconds(), err)
 	}
 	if _, err := s.Speak(t.Context(), quick); reason(err) != ReasonBadSpeed {
 		t.Errorf("speed: %v", err)

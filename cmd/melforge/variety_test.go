@@ -176,8 +176,8 @@ func TestOwnVoice(t *testing.T) {
 // TestLexicon wants the voice to be given other words than the manifest holds.
 func TestLexicon(t *testing.T) {
 	needEspeak(t)
-	lexicon := corpusFile(t, "lexicon.tsv", "HDF5\tH D F five")
-	corpus := corpusFile(t, "c.txt", "The shards are in HDF5 files.", "Nothing to change here.")
+	lexicon := corpusFile(t, "lexicon.tsv", "HDF5\tH D F five", "melforge\t/m'ElfO@dZ/")
+	corpus := corpusFile(t, "c.txt", "The shards of Melforge are in HDF5 files.", "Nothing to change here.")
 	dir := filepath.Join(t.TempDir(), "d")
 	ok(t, speak(corpus, dir)...)
 	plain := entries(t, dir)
@@ -186,7 +186,7 @@ func TestLexicon(t *testing.T) {
 		t.Errorf("%v clips were spoken, want the one that changed", m["summary"]["spoken"])
 	}
 	got := entries(t, dir)
-	if got[0].Text != plain[0].Text || got[0].Spoken != "The shards are in H D F five files." || got[0].Key == plain[0].Key {
+	if got[0].Text != plain[0].Text || got[0].Spoken != "The shards of [[m'ElfO@dZ]] are in H D F five files." || got[0].Key == plain[0].Key {
 		t.Errorf("entry is %+v", got[0])
 	}
 	if got[1].Spoken != "" || got[1].Key != plain[1].Key {
