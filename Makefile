@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 BIN := bin
 OUT ?= dataset
-FUZZTIME ?= 5s
+FUZZTIME ?= 3s
 # Debian's Python has the h5py that scripts/setup installs.
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 SHERPA_LIB = $$(go list -m -f '{{.Dir}}' github.com/k2-fsa/sherpa-onnx-go-linux)/lib/$$(uname -m)-unknown-linux-gnu
