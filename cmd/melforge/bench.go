@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/melforge/melforge/bench"
+	"github.com/melforge/melforge/gpu"
+	"github.com/melforge/melforge/mel"
+	"github.com/melforge/melforge/transforms"
+)
+
+// benchFlags are the flags of the measuring commands.
+type benchFlags struct {
+	makeFlags
+	folder           string
+	clip, seconds    float64
+	shortest, widest float64
+	files            int
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "bench", Short: "Measure this machine: mel engines alone, or wavs to a dataset",
+		Long: `Measures melforge where it runs, each figure beside what the machine does raw in
+the same run. Machines are noisy: trust ratios, not rates.`,
+		Example: "  melforge bench mel\n  melforge bench mel --engine cuda --json\n  melforge bench e2e --files 12000 --folder /data",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(a.benchMelCommand(), a.benchE2ECommand())
+	return c
+}
+
+func (fl *benchFlags) register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&fl.mel, "mel", "whisper-80", "mel configuration: "+strings.Join(mel.Presets(), ", ")+", or a YAML file (docs/mels.md)")
+	f.StringVar(&fl.engine, "engine", "auto", "what computes the mels: auto, cuda, cpu")
+	f.StringVar(&fl.devices, "devices", "", "GPUs to use, as in 0,1 (default: every healthy one)")
+	f.IntVar(&fl.level, "opt-level", 1, "how much is tuned on a GPU: 0 nothing, 1 by what it is, 2 by measuring")
+	f.IntVarP(&fl.jobs, "jobs", "j", runtime.NumCPU(), "clips worked on at once by the CPU")
+	f.StringVar(&fl.folder, "folder", "", "where to put files while measuring (default: the folder for temporary files)")
+}
+
+// choose reads the flags that both commands have.
+func (fl *benchFlags) choose(c *cobra.Command) (transforms.Engine, mel.Config, error) {
+	e, err := chooseEngine(c.Flags(), &fl.makeFlags)
+	if err != nil {
+		return e, mel.Config{}, err
+	}
+	if fl.jobs < 1 {
+		return e, mel.Config{}, usagef("--jobs %d: want 1 or more", fl.jobs)
+	}
+	config, err := melConfig(fl.mel)
+	if err != nil {
+		return e, config, &usageError{err}
+	}
+	return e, config, nil
+}
+
+func (a *app) benchMelCommand() *cobra.Command {
+	fl := new(benchFlags)
+	c := &cobra.Command{
+		Use: "mel", Short: "Measure a mel engine: from memory, from wavs, and into HDF5", Args: cobra.NoArgs,
+		Long: `Measures the engine that computes mels with clips of one length: with samples in
+memory, with samples from wav files in the page cache, and from there into synced
+HDF5 shards. On a GPU also the bus, the device alone, the time in each stage and
+how far they overlap.`,
+		Example: "  melforge bench mel\n  melforge bench mel --engine cuda --json\n  melforge bench mel --engine cpu --clip 5 --jobs 1",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, config, err := fl.choose(cmd)
+			if err != nil {
+				return err
+			}
+			return a.benchMel(cmd.Context(), fl, e, config)
+		},
+	}
+	fl.register(c)
+	c.Flags().Float64Var(&fl.clip, "clip", 0, "seconds of a clip (default: the longest that the configuration takes)")
+	c.Flags().Float64Var(&fl.seconds, "seconds", 2, "how long to measure each way")
+	return c
+}
+
+func (a *app) benchMel(ctx context.Context, fl *benchFlags, e transforms.Engine, config mel.Config) (err error) {
+	if !(fl.seconds > 0) || fl.clip < 0 {
+		return usagef("--seconds %g --clip %g: want something to measure", fl.seconds, fl.clip)
+	}
+	engine, err := openEngine(e, config, fl.jobs, a.ui.log)
+	if err != nil {
+		return err
+	}
+	workers := fl.jobs
+	if engine.Name() == "cuda" {
+		workers = 8 * runtime.NumCPU() // they wait for the device, not for a core
+	}
+	r, err := bench.Mel{Engine: engine, Folder: fl.folder, Clip: fl.clip, Seconds: fl.seconds, Workers: workers}.Run(ctx)
+	if err = errors.Join(err, engine.Close()); err != nil {
+		return err
+	}
+	a.ui.message("bench_mel", r, melReportText(r, workers))
+	if engine.Name() != "cuda" {
+		return nil
+	}
+	devices, err := parseDevices(e.Devices)
+	if err != nil {
+		return err
+	}
+	p := locate()
+	g, err := gpu.Bench{Folder: fl.folder, Seconds: fl.seconds}.Run(ctx, gpu.Options{
+		Worker: p.cuda, Devices: devices, Level: e.Level, CacheDir: filepath.Join(p.cache, "gpu"),
+	}, config)
+	if err != nil {
+		return err
+	}
+	a.ui.message("bench_gpu", g, gpuReportText(g))
+	return nil
+}
+
+func melReportText(r bench.MelReport, workers int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %s, clips of %g s, %d at once\n", r.Mel, r.Engine, r.Clip, workers)
+	line := func(name string, rate bench.Rate) {
+		fmt.Fprintf(&b, "  %-22s %9.0f clips/s  %9.0f times real time   busy: read %.2f, compute %.2f, write %.2f\n",
+			name, rate.Clips, rate.Clips*r.Clip, rate.Read, rate.Compute, rate.Write)
+	}
+	line("from memory", r.Memory)
+	line("from wavs", r.Files)
+	line("from wavs into HDF5", r.Shards)
+	fmt.Fprintf(&b, "  raw: read(2) %s/s, write(2) and sync %s/s\n", size(int64(r.Read.Rate)), size(int64(r.Write.Rate)))
+	return b.String()
+}
+
+func gpuReportText(r gpu.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s\n", r.Device, r.Tuning)
+	fmt.Fprintf(&b, "  bus, int16 samples     %9.0f clips/s  (%s/s)\n", r.Rates.Bus, size(int64(r.Rates.BusBytes)))
+	fmt.Fprintf(&b, "  device alone           %9.0f clips/s\n", r.Rates.DeviceOnly)
+	fmt.Fprintf(&b, "  host to host           %9.0f clips/s  %.3f of the bus; streams overlap %.2f times, copy-in busy %.0f %%\n",
+		r.Rates.HostToHost, r.OfBus, r.Overlap, 100*r.Busy)
+	fmt.Fprintf(&b, "  through the worker     %9.0f clips/s  %.3f of the bus\n", r.Protocol.Clips, r.Protocol.OfBus)
+	fmt.Fprintf(&b, "  from wavs in the cache %9.0f clips/s  %.3f of the bus; callers: read %.2f, wait %.2f\n", r.Files.Clips, r.Files.OfBus, r.Files.Read, r.Files.Wait)
+	t := r.Rates.Timing
+	fmt.Fprintf(&b, "  time on its streams    copy-in %v, compute %v, copy-out %v in %.2f s\n", t.In, t.Compute, t.Out, r.Rates.Elapsed)
+	fmt.Fprintf(&b, "  first frame after %.2f s; %s on the device, %s pinned\n", r.FirstFrame, size(r.Rates.DeviceUsed), size(r.Rates.HostPinned))
+	return b.String()
+}
+
+func (a *app) benchE2ECommand() *cobra.Command {
+	fl := new(benchFlags)
+	c := &cobra.Command{
+		Use: "e2e", Short: "Measure wav files to a synced dataset, beside the raw disk", Args: cobra.NoArgs,
+		Long: `Makes wav files of noise, runs "melforge mel" over them as a user does, and says
+how that compares with reading those bytes and writing as many bytes as the
+shards have with nothing in between. Everything is removed afterwards.`,
+		Example: "  melforge bench e2e\n  melforge bench e2e --files 12000 --shortest 1 --longest 9 --folder /data --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, config, err := fl.choose(cmd)
+			if err != nil {
+				return err
+			}
+			return a.benchE2E(cmd.Context(), fl, e, config)
+		},
+	}
+	fl.register(c)
+	f := c.Flags()
+	f.IntVar(&fl.files, "files", 2000, "how many wavs")
+	f.Float64Var(&fl.shortest, "shortest", 1, "seconds of the shortest wav")
+	f.Float64Var(&fl.widest, "longest", 9, "seconds of the longest wav")
+	return c
+}
+
+func (a *app) benchE2E(ctx context.Context, fl *benchFlags, e transforms.Engine, config mel.Config) error {
+	longest := float64(config.MaxSamples()) / float64(config.Rate)
+	if fl.files < 1 || !(fl.shortest >= 0.2 && fl.shortest <= fl.widest && fl.widest <= longest) {
+		return usagef("--files %d --shortest %g --longest %g: want files of 0.2 to %g s", fl.files, fl.shortest, fl.widest, longest)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	a.ui.status(fmt.Sprintf("measuring with %d wavs", fl.files))
+	r, err := bench.EndToEnd{
+		Tool: []string{self, "mel", "--mel", fl.mel, "--engine", e.Name, "--devices", e.Devices,
+			"--opt-level", fmt.Sprint(e.Level), "--jobs", fmt.Sprint(fl.jobs)},
+		Folder: fl.folder, Files: fl.files, Shortest: fl.shortest, Longest: fl.widest, Rate: config.Rate, Workers: runtime.NumCPU(),
+	}.Run(ctx)
+	if err != nil {
+		return err
+	}
+	a.ui.message("bench_e2e", r, fmt.Sprintf(`%d wavs, %.1f h of audio, into %d shards
+  melforge mel           %7.2f s  %8.0f files/s
+  reading those raw      %7.2f s  %s/s
+  writing these raw      %7.2f s  %s/s, synced
+  both raw over the tool %7.2f
+`, r.Files, r.Audio/3600, r.Shards, r.Seconds, r.Rate, r.Read.Seconds, size(int64(r.Read.Rate)), r.Write.Seconds, size(int64(r.Write.Rate)), r.OfRaw))
+	return nil
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+func TestBenchMeasuresAndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	var mels struct {
+		Type   string `json:"message_type"`
+		Shards struct {
+			Rate float64 `json:"clips_per_second"`
+		} `json:"shards"`
+	}
+	out := ok(t, "bench", "mel", "--engine", "cpu", "--clip", "1", "--seconds", "0.01", "--folder", dir, "--json")
+	if err := json.Unmarshal([]byte(out), &mels); err != nil || mels.Type != "bench_mel" || !(mels.Shards.Rate > 0) {
+		t.Errorf("%s: %v", out, err)
+	}
+	var whole struct {
+		Type   string  `json:"message_type"`
+		Files  int     `json:"files"`
+		Shards int     `json:"shards"`
+		OfRaw  float64 `json:"of_raw"`
+	}
+	out = ok(t, "bench", "e2e", "--engine", "cpu", "--files", "5", "--folder", dir, "--json")
+	if err := json.Unmarshal([]byte(out), &whole); err != nil || whole.Type != "bench_e2e" || whole.Files != 5 || whole.Shards != 1 || !(whole.OfRaw > 0) {
+		t.Errorf("%s: %v", out, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, args := range [][]string{{"mel", "--seconds", "0"}, {"mel", "--clip", "31"}, {"e2e", "--files", "0"}, {"e2e", "--longest", "31"}, {"mel", "--engine", "tpu"}} {
+		if o := run(t, append([]string{"bench", args[0], "--folder", dir}, args[1:]...)...); o.code == exitDone {
+			t.Errorf("bench %q was taken:\n%s", args, o.out)
+		}
+	}
+}
