@@ -89,19 +89,27 @@ func (f *File) ReadInto(dst []int16) error {
 	if len(dst) != f.Samples() {
 		return fmt.Errorf("%s: room for %d samples, but there are %d", f.path, len(dst), f.Samples())
 	}
+	return f.ReadPart(dst, 0)
+}
+
+// ReadPart fills dst with the samples from that number on.
+func (f *File) ReadPart(dst []int16, from int) error {
+	if from < 0 || from > f.Samples()-len(dst) {
+		return fmt.Errorf("%s: samples %d to %d, but there are %d", f.path, from, from+len(dst), f.Samples())
+	}
 	if len(dst) == 0 {
 		return nil
 	}
+	offset := f.offset + int64(from*f.frameSize())
 	if f.Direct() {
-		b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 2*len(dst))
-		if err := f.read(b); err != nil {
+		if err := f.read(bytesOf(dst), offset); err != nil {
 			return err
 		}
 		fromLittleEndian(dst)
 		return nil
 	}
-	b := make([]byte, f.size)
-	if err := f.read(b); err != nil {
+	b := make([]byte, len(dst)*f.frameSize())
+	if err := f.read(b, offset); err != nil {
 		return err
 	}
 	samples, err := f.decode(b)
@@ -112,10 +120,60 @@ func (f *File) ReadInto(dst []int16) error {
 	return nil
 }
 
-func (f *File) read(b []byte) error {
-	if n, err := f.head.file.ReadAt(b, f.offset); n < len(b) {
+// bytesOf is the memory of samples.
+func bytesOf(s []int16) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), 2*len(s))
+}
+
+// read fills b from the offset on.
+func (f *File) read(b []byte, offset int64) error {
+	if n, err := f.head.file.ReadAt(b, offset); n < len(b) {
 		if err == io.EOF {
-			err = fmt.Errorf("truncated: expected %d bytes of data, found %d", len(b), n)
+			missing := offset + int64(n) - f.offset
+			err = fmt.Errorf("truncated: expected %d bytes of data, found %d", f.size, missing)
+		}
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	return nil
+}
+
+// CopyTo writes the whole file to w, for a checksum of it, and returns its
+// length. Samples are what [File.ReadInto] gave: those of a [File.Direct] file
+// are not read again.
+func (f *File) CopyTo(w io.Writer, samples []int16) (int64, error) {
+	size, err := f.head.file.size()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", f.path, err)
+	}
+	if end := f.offset + f.size; size < end {
+		return 0, fmt.Errorf("%s: the file shrank while it was read: %d bytes, it had %d", f.path, size, end)
+	}
+	if !f.Direct() || !littleEndian() || len(samples) != f.Samples() {
+		return size, f.copyRange(w, 0, size)
+	}
+	err = f.copyRange(w, 0, f.offset)
+	if err == nil {
+		_, err = w.Write(bytesOf(samples))
+	}
+	if err == nil {
+		err = f.copyRange(w, f.offset+f.size, size)
+	}
+	return size, err
+}
+
+// copyRange writes a part of the file to w.
+func (f *File) copyRange(w io.Writer, from, to int64) error {
+	if from == to {
+		return nil
+	}
+	if from == 0 && to <= int64(f.head.first) {
+		_, err := w.Write(f.head.bytes[:to])
+		return err
+	}
+	r := io.NewSectionReader(f.head.file, from, to-from)
+	if n, err := io.CopyBuffer(w, r, make([]byte, min(to-from, 1<<18))); n < to-from {
+		if err == nil {
+			err = io.ErrUnexpectedEOF
 		}
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
@@ -124,13 +182,16 @@ func (f *File) read(b []byte) error {
 
 // fromLittleEndian corrects samples that were read as bytes of this machine.
 func fromLittleEndian(s []int16) {
-	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+	if littleEndian() {
 		return
 	}
 	for i, v := range s {
 		s[i] = int16(uint16(v)<<8 | uint16(v)>>8)
 	}
 }
+
+// littleEndian says whether this machine has samples in memory as files do.
+func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
 // Prefetch asks the system to read the samples ahead, and does not wait.
 func (f *File) Prefetch() { f.head.file.prefetch(f.offset, f.size) }

@@ -1,7 +1,9 @@
 package audio
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,6 +44,7 @@ func TestFile(t *testing.T) {
 		direct bool
 	}{
 		"canonical":     {AppendWAV(nil, PCM{Rate: 16000, Samples: noise(1000)}), true},
+		"followed":      {append(AppendWAV(nil, PCM{Rate: 16000, Samples: noise(100)}), "and more"...), true},
 		"empty":         {AppendWAV(nil, PCM{Rate: 16000}), true},
 		"extensible":    {riff(chunk("fmt ", extensible(1, 1, 16000, 16)), chunk("data", le(2, 7, 8))), true},
 		"far away":      {riff(long, chunk("fmt ", fmtBody(1, 1, 8000, 16)), long, chunk("data", le(2, 7, 8))), true},
@@ -59,6 +62,7 @@ func TestFile(t *testing.T) {
 			}
 			defer f.Close()
 			f.Prefetch()
+			checkParts(t, f, tc.file)
 			if f.Direct() != tc.direct {
 				t.Errorf("direct: %v", f.Direct())
 			}
@@ -67,6 +71,33 @@ func TestFile(t *testing.T) {
 				t.Errorf("too much room: %v", err)
 			}
 		})
+	}
+}
+
+// checkParts holds that a file can be read in parts and copied, with and without
+// its samples, also where something follows them.
+func checkParts(t *testing.T, f *File, content []byte) {
+	t.Helper()
+	whole := make([]int16, f.Samples())
+	if err := f.ReadInto(whole); err != nil {
+		t.Fatal(err)
+	}
+	for from := range len(whole) + 1 {
+		part := make([]int16, (len(whole)-from+1)/2)
+		if err := f.ReadPart(part, from); err != nil || !slices.Equal(part, whole[from:][:len(part)]) {
+			t.Fatalf("%d samples from %d on: %v, %v", len(part), from, part, err)
+		}
+	}
+	for _, from := range []int{-1, len(whole)} {
+		if err := f.ReadPart(make([]int16, 1), from); err == nil || !strings.Contains(err.Error(), "but there are") {
+			t.Errorf("a sample at %d: %v", from, err)
+		}
+	}
+	for _, samples := range [][]int16{whole, nil} {
+		var b bytes.Buffer
+		if n, err := f.CopyTo(&b, samples); err != nil || n != int64(len(content)) || !bytes.Equal(b.Bytes(), content) {
+			t.Errorf("copied %d of %d bytes, or others; %v", n, len(content), err)
+		}
 	}
 }
 
@@ -84,6 +115,9 @@ func TestFileShrinks(t *testing.T) {
 		err = f.ReadInto(make([]int16, f.Samples()))
 		if err == nil || !strings.HasPrefix(err.Error(), path+": truncated: expected 600 bytes of data, found 56") {
 			t.Errorf("%d bits: %v", bits, err)
+		}
+		if _, err := f.CopyTo(io.Discard, make([]int16, f.Samples())); err == nil {
+			t.Errorf("%d bits: a file that shrank was copied", bits)
 		}
 	}
 }

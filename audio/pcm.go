@@ -32,12 +32,7 @@ type Facts struct {
 // Measure takes the facts of p. Silence and emptiness both have peak and RMS 0.
 func Measure(p PCM) Facts {
 	f := Facts{Samples: len(p.Samples), Rate: p.Rate}
-	var peak, energy int64 // exact: 2^30 a sample leaves room for 2^33 samples
-	for _, s := range p.Samples {
-		v := int64(s)
-		peak = max(peak, v, -v)
-		energy += v * v
-	}
+	peak, energy := sums(p.Samples)
 	if f.Samples > 0 {
 		f.Peak = float64(peak) / fullScale
 		f.RMS = math.Sqrt(float64(energy)/float64(f.Samples)) / fullScale

@@ -1,7 +1,9 @@
 package audio
 
 import (
+	"bytes"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -33,4 +35,33 @@ func TestSeconds(t *testing.T) {
 	if got := (PCM{Samples: make([]int16, 8000)}).Seconds(); got != 0 {
 		t.Errorf("without a rate: %v, want 0", got)
 	}
+}
+
+// TestSumsEqualThePlainOnes surrounds the samples with louder ones, so that
+// reading beyond them shows.
+func TestSumsEqualThePlainOnes(t *testing.T) {
+	for n := range 200 {
+		for name, inner := range map[string][]int16{
+			"noise": noise(n), "lowest": slices.Repeat([]int16{-32768}, n), "quiet": slices.Repeat([]int16{-3}, n),
+		} {
+			fenced := slices.Concat(slices.Repeat([]int16{32767}, 40), inner, slices.Repeat([]int16{-32768}, 40))
+			peak, energy := sums(fenced[40:][:n])
+			wantPeak, wantEnergy := sumsPlain(inner)
+			if peak != wantPeak || energy != wantEnergy {
+				t.Fatalf("%d of %s: peak %d and energy %d, want %d and %d", n, name, peak, energy, wantPeak, wantEnergy)
+			}
+		}
+	}
+}
+
+func FuzzSums(f *testing.F) {
+	f.Add([]byte{0, 128, 255, 127})
+	f.Add(bytes.Repeat([]byte{0, 128}, 100))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		samples := decodeMono16(b)
+		peak, energy := sums(samples)
+		if p, e := sumsPlain(samples); p != peak || e != energy {
+			t.Fatalf("peak %d and energy %d, want %d and %d", peak, energy, p, e)
+		}
+	})
 }

@@ -65,3 +65,10 @@ func gcd(a, b int) int {
 	}
 	return a
 }
+
+// Resampled is how many samples n become when they are resampled.
+func Resampled(n, from, to int) int {
+	d := gcd(from, to)
+	up, down := to/d, from/d
+	return (n*up + down - 1) / down
+}

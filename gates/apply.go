@@ -71,7 +71,7 @@ func (c Config) Apply(p audio.PCM, text string) (audio.PCM, Facts, *Reject) {
 		Samples:         len(out.Samples),
 		LeadingSilence:  float64(from) / float64(p.Rate),
 		TrailingSilence: float64(len(out.Samples)-to) / float64(p.Rate),
-		Clipped:         clipped(out.Samples),
+		Clipped:         clipped(out.Samples, m.Peak),
 		Trimmed:         len(p.Samples) - len(out.Samples),
 	}
 	bad := c.judge(f, m.Peak, out.Rate, text)
@@ -82,7 +82,9 @@ func (c Config) Apply(p audio.PCM, text string) (audio.PCM, Facts, *Reject) {
 			loud = Loudness(out)
 		}
 	}
-	m = audio.Measure(out)
+	if f.Trimmed != 0 || f.Gain != 0 {
+		m = audio.Measure(out)
+	}
 	f.Peak, f.RMS, f.LUFS = round(m.Peak, 1e6), round(m.RMS, 1e6), round(loud, 1e2)
 	f.LeadingSilence, f.TrailingSilence = round(f.LeadingSilence, 1e6), round(f.TrailingSilence, 1e6)
 	f.Clipped = round(f.Clipped, 1e6)

@@ -135,7 +135,7 @@ func TestClipped(t *testing.T) {
 		"empty":         {nil, 0},
 	}
 	for name, tt := range tests {
-		if got := clipped(tt.samples); got != tt.want {
+		if got := clipped(tt.samples, 1); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}

@@ -95,3 +95,21 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
+
+// MaxSamples is the most samples at that rate that a clip may have after
+// MaxSeconds, and after another limit if that is above zero. Zero means that
+// nothing limits it.
+func (c Config) MaxSamples(rate, most int) int {
+	if c.MaxSeconds <= 0 || c.MaxSeconds >= math.MaxInt32 {
+		return max(most, 0)
+	}
+	// A product may be rounded up; clips are judged by the quotient.
+	n := int(c.MaxSeconds * float64(rate))
+	for float64(n)/float64(rate) > c.MaxSeconds {
+		n--
+	}
+	if most > 0 {
+		n = min(n, most)
+	}
+	return n
+}

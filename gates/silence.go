@@ -40,9 +40,10 @@ func trim(p audio.PCM, from, to int, margin float64) (out audio.PCM, newFrom, ne
 // or two.
 const clippedRun = 3
 
-// clipped returns the share of samples that are clipped.
-func clipped(samples []int16) float64 {
-	if len(samples) == 0 {
+// clipped returns the share of samples that are clipped, of a sound whose peak
+// is at most this part of full scale. Few come near it.
+func clipped(samples []int16, peak float64) float64 {
+	if len(samples) == 0 || peak*fullScale < math.MaxInt16 {
 		return 0
 	}
 	var total, run int

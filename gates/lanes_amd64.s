@@ -1,0 +1,173 @@
+#include "textflag.h"
+
+// The kernels filter lanes of a sound side by side, a lane in each place of a
+// vector, with the operations of energyFrom in its order. Eight samples of every
+// lane are loaded at a time and turned, so that each vector holds the same
+// moment of all lanes.
+
+// STEP512 filters one moment, eight int16 in now. The states are in Z16 to Z19,
+// the sums in Z28, the coefficients in Z20 to Z27.
+#define STEP512(now) \
+	VPMOVSXWQ now, Z29 \
+	VCVTQQ2PD Z29, Z29 \
+	VMOVAPD Z16, Z30 \
+	VFMADD231PD Z29, Z20, Z30 \
+	VFMADD231PD Z29, Z21, Z17 \
+	VMOVAPD Z17, Z16 \
+	VFNMADD231PD Z30, Z23, Z16 \
+	VMULPD Z29, Z22, Z17 \
+	VFNMADD231PD Z30, Z24, Z17 \
+	VADDPD Z30, Z18, Z31 \
+	VMOVAPD Z19, Z18 \
+	VFNMADD231PD Z30, Z25, Z18 \
+	VFNMADD231PD Z31, Z26, Z18 \
+	VMOVAPD Z30, Z19 \
+	VFNMADD231PD Z31, Z27, Z19 \
+	VFMADD231PD Z31, Z31, Z28
+
+// PAIR interleaves two vectors, words, double words or quad words of them.
+#define PAIR(low, high, a, b, lows, highs) \
+	low b, a, lows \
+	high b, a, highs
+
+// func lanes512(dst *float64, c *coefficients, samples *int16, offsets *[lanes]int, steps, length int)
+TEXT ·lanes512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ c+8(FP), AX
+	MOVQ samples+16(FP), BX
+	MOVQ offsets+24(FP), SI
+	MOVQ steps+32(FP), DX
+	MOVQ length+40(FP), CX
+	VMOVUPD (AX), Z20
+	VMOVUPD 64(AX), Z21
+	VMOVUPD 128(AX), Z22
+	VMOVUPD 192(AX), Z23
+	VMOVUPD 256(AX), Z24
+	VMOVUPD 320(AX), Z25
+	VMOVUPD 384(AX), Z26
+	VMOVUPD 448(AX), Z27
+	MOVQ (SI), R8
+	MOVQ 8(SI), R9
+	MOVQ 16(SI), R10
+	MOVQ 24(SI), R11
+	MOVQ 32(SI), R12
+	MOVQ 40(SI), R13
+	MOVQ 48(SI), R14
+	MOVQ 56(SI), R15
+	VPXORQ Z16, Z16, Z16
+	VPXORQ Z17, Z17, Z17
+	VPXORQ Z18, Z18, Z18
+	VPXORQ Z19, Z19, Z19
+
+hop:
+	VPXORQ Z28, Z28, Z28
+	MOVQ DX, AX
+
+eight:
+	VMOVDQU (BX)(R8*2), X0
+	VMOVDQU (BX)(R9*2), X1
+	VMOVDQU (BX)(R10*2), X2
+	VMOVDQU (BX)(R11*2), X3
+	VMOVDQU (BX)(R12*2), X4
+	VMOVDQU (BX)(R13*2), X5
+	VMOVDQU (BX)(R14*2), X6
+	VMOVDQU (BX)(R15*2), X7
+	ADDQ $16, BX
+	PAIR(VPUNPCKLWD, VPUNPCKHWD, X0, X1, X8, X9)
+	PAIR(VPUNPCKLWD, VPUNPCKHWD, X2, X3, X10, X11)
+	PAIR(VPUNPCKLWD, VPUNPCKHWD, X4, X5, X12, X13)
+	PAIR(VPUNPCKLWD, VPUNPCKHWD, X6, X7, X14, X15)
+	PAIR(VPUNPCKLDQ, VPUNPCKHDQ, X8, X10, X0, X1)
+	PAIR(VPUNPCKLDQ, VPUNPCKHDQ, X9, X11, X2, X3)
+	PAIR(VPUNPCKLDQ, VPUNPCKHDQ, X12, X14, X4, X5)
+	PAIR(VPUNPCKLDQ, VPUNPCKHDQ, X13, X15, X6, X7)
+	PAIR(VPUNPCKLQDQ, VPUNPCKHQDQ, X0, X4, X8, X9)
+	PAIR(VPUNPCKLQDQ, VPUNPCKHQDQ, X1, X5, X10, X11)
+	PAIR(VPUNPCKLQDQ, VPUNPCKHQDQ, X2, X6, X12, X13)
+	PAIR(VPUNPCKLQDQ, VPUNPCKHQDQ, X3, X7, X14, X15)
+	STEP512(X8)
+	STEP512(X9)
+	STEP512(X10)
+	STEP512(X11)
+	STEP512(X12)
+	STEP512(X13)
+	STEP512(X14)
+	STEP512(X15)
+	DECQ AX
+	JNZ eight
+	VMOVUPD Z28, (DI)
+	ADDQ $64, DI
+	DECQ CX
+	JNZ hop
+	VZEROUPPER
+	RET
+
+// STEP256 filters one moment, four int16 in now. The states are in Y8 to Y11,
+// the sums in Y12, the coefficients at SI.
+#define STEP256(now) \
+	VPMOVSXWD now, X13 \
+	VCVTDQ2PD X13, Y13 \
+	VMOVAPD Y8, Y14 \
+	VFMADD231PD (SI), Y13, Y14 \
+	VFMADD231PD 64(SI), Y13, Y9 \
+	VMOVAPD Y9, Y8 \
+	VFNMADD231PD 192(SI), Y14, Y8 \
+	VMULPD 128(SI), Y13, Y9 \
+	VFNMADD231PD 256(SI), Y14, Y9 \
+	VADDPD Y14, Y10, Y15 \
+	VMOVAPD Y11, Y10 \
+	VFNMADD231PD 320(SI), Y14, Y10 \
+	VFNMADD231PD 384(SI), Y15, Y10 \
+	VMOVAPD Y14, Y11 \
+	VFNMADD231PD 448(SI), Y15, Y11 \
+	VFMADD231PD Y15, Y15, Y12
+
+// TWO256 filters two moments, one after the other in now.
+#define TWO256(now) \
+	STEP256(now) \
+	VPSRLDQ $8, now, now \
+	STEP256(now)
+
+// func lanes256(dst *float64, c *coefficients, samples *int16, offsets *int, steps, length int)
+TEXT ·lanes256(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ c+8(FP), SI
+	MOVQ samples+16(FP), BX
+	MOVQ offsets+24(FP), AX
+	MOVQ steps+32(FP), DX
+	MOVQ length+40(FP), CX
+	MOVQ (AX), R8
+	MOVQ 8(AX), R9
+	MOVQ 16(AX), R10
+	MOVQ 24(AX), R11
+	VXORPD Y8, Y8, Y8
+	VXORPD Y9, Y9, Y9
+	VXORPD Y10, Y10, Y10
+	VXORPD Y11, Y11, Y11
+
+hop:
+	VXORPD Y12, Y12, Y12
+	MOVQ DX, AX
+
+eight:
+	VMOVDQU (BX)(R8*2), X0
+	VMOVDQU (BX)(R9*2), X1
+	VMOVDQU (BX)(R10*2), X2
+	VMOVDQU (BX)(R11*2), X3
+	ADDQ $16, BX
+	PAIR(VPUNPCKLWD, VPUNPCKHWD, X0, X1, X4, X5)
+	PAIR(VPUNPCKLWD, VPUNPCKHWD, X2, X3, X6, X7)
+	PAIR(VPUNPCKLDQ, VPUNPCKHDQ, X4, X6, X0, X1)
+	PAIR(VPUNPCKLDQ, VPUNPCKHDQ, X5, X7, X2, X3)
+	TWO256(X0)
+	TWO256(X1)
+	TWO256(X2)
+	TWO256(X3)
+	DECQ AX
+	JNZ eight
+	VMOVUPD Y12, (DI)
+	ADDQ $64, DI
+	DECQ CX
+	JNZ hop
+	VZEROUPPER
+	RET
