@@ -31,7 +31,7 @@ func (f Folder) Index(p *manifests.Plan, results []manifests.Result) (*manifests
 	if base != p.Base {
 		return nil, fmt.Errorf("%s changed while this run was at work: run the same command again", f.dir)
 	}
-	ix := &indexer{folder: f, plan: p, mel: p.Mel, clips: map[manifests.Key]*clip{}, rejects: map[manifests.Key]manifests.Reject{}}
+	ix := &indexer{folder: f, plan: p, mel: p.Mel, layout: p.Layout, clips: map[manifests.Key]*clip{}, rejects: map[manifests.Key]manifests.Reject{}}
 	if err := ix.gather(old, results); err != nil {
 		return nil, err
 	}
@@ -63,6 +63,7 @@ type indexer struct {
 	folder  Folder
 	plan    *manifests.Plan
 	mel     *mel.Config
+	layout  manifests.Layout
 	shards  []manifests.Shard
 	used    []bool
 	clips   map[manifests.Key]*clip
@@ -75,10 +76,10 @@ type indexer struct {
 func (ix *indexer) gather(old *manifests.Dataset, results []manifests.Result) error {
 	if old != nil {
 		if ix.mel == nil {
-			ix.mel = old.Mel // only wavs were made: the mels stay
+			ix.mel, ix.layout = old.Mel, old.Layout // only wavs were made: the mels stay
 		}
 		byFile := map[string]int{}
-		if old.HasMel(ix.mel) {
+		if old.HasShards(ix.mel, ix.layout) {
 			ix.shards = slices.Clone(old.Shards)
 			for i, s := range ix.shards {
 				byFile[s.File] = i
@@ -154,8 +155,8 @@ func (ix *indexer) write() (*manifests.Dataset, error) {
 	ix.totals.Seconds = float64(ix.samples) / float64(ix.plan.Settings.Rate)
 
 	d := &manifests.Dataset{
-		Format: manifests.DatasetFormat, Version: manifests.DatasetVersion,
-		Settings: ix.plan.Settings, Mel: ix.mel, Totals: ix.totals, Shards: []manifests.Shard{},
+		Format: manifests.DatasetFormat, Version: ix.layout.DatasetVersion(),
+		Settings: ix.plan.Settings, Mel: ix.mel, Layout: ix.layout, Totals: ix.totals, Shards: []manifests.Shard{},
 	}
 	for i, s := range ix.shards {
 		if ix.used[i] {

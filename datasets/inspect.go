@@ -16,6 +16,7 @@ type Inspection struct {
 	WavBytes   int64                 `json:"wav_bytes"`
 	ShardBytes int64                 `json:"shard_bytes"`
 	Mel        *mel.Config           `json:"mel"`
+	Layout     string                `json:"layout"`
 	Settings   manifests.Settings    `json:"settings"`
 	Shards     []manifests.Shard     `json:"shards"`
 }
@@ -41,7 +42,7 @@ func (f Folder) Inspect() (*Inspection, error) {
 		return nil, err
 	}
 	in := &Inspection{
-		Totals: d.Totals, Mel: d.Mel, Settings: d.Settings, Shards: d.Shards,
+		Totals: d.Totals, Mel: d.Mel, Layout: d.Layout.String(), Settings: d.Settings, Shards: d.Shards,
 		Voices: map[string]VoiceShare{}, Reasons: map[string]int{},
 	}
 	for _, s := range d.Shards {

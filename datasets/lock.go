@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,10 +22,8 @@ func (f Folder) Lock() (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write to %s: %w", f.dir, err)
 	}
-	if err := unix.Flock(int(l.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(path)
-		err = fmt.Errorf("another melforge (%s) is working on %s: wait for it, or stop it, and run again",
-			strings.TrimSpace(string(holder)), f.dir)
+	if holder, err := flock(l); err != nil {
+		err = fmt.Errorf("another melforge (%s) is working on %s: wait for it, or stop it, and run again", holder, f.dir)
 		return nil, errors.Join(err, l.Close())
 	}
 	// Who holds it is only for the message above: failing to say so is no reason to stop.
@@ -32,6 +31,29 @@ func (f Folder) Lock() (*Lock, error) {
 		_, _ = fmt.Fprintf(l, "process %d\n", os.Getpid())
 	}
 	return &Lock{l}, nil
+}
+
+// lingers is how long a lock may outlive its holder.
+const lingers = 5 * time.Second
+
+// flock takes the lock, or says who has it. A process that was killed while it
+// started another leaves the lock with that one until it has become its own
+// program: a moment, in which nobody works on the folder.
+func flock(l *os.File) (holder string, err error) {
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if err = unix.Flock(int(l.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			return "", nil
+		}
+		who, _ := os.ReadFile(l.Name())
+		holder = strings.TrimSpace(string(who))
+		var pid int
+		if _, scan := fmt.Sscanf(holder, "process %d", &pid); scan != nil || time.Since(begin) > lingers {
+			return holder, err
+		}
+		if !errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+			return holder, err
+		}
+	}
 }
 
 // Unlock gives the folder back.

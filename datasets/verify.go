@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/melforge/melforge/audio"
 	"github.com/melforge/melforge/manifests"
@@ -274,8 +275,10 @@ func (v *verifier) shard(s manifests.Shard) {
 	}
 }
 
-// values reads every frame of a shard and wants finite numbers.
+// values reads every frame of a shard and wants finite numbers, and padding
+// that is what it should be.
 func (v *verifier) values(s manifests.Shard, r *shards.Reader) {
+	var array, want []uint16
 	for i := range r.Len() {
 		m, err := r.Read(i)
 		if err != nil {
@@ -287,6 +290,17 @@ func (v *verifier) values(s manifests.Shard, r *shards.Reader) {
 				v.problem(s.File, "row %d holds a value that is not finite", i)
 				return
 			}
+		}
+		if r.Layout() != manifests.Padded {
+			continue
+		}
+		if array, err = r.ReadPadded(i, r.PaddedFrames(), array); err != nil {
+			v.problem(s.File, "row %d: %s", i, plain(err))
+			return
+		}
+		if want = m.Padded(want, r.PaddedFrames()); !slices.Equal(array, want) {
+			v.problem(s.File, "row %d: not all after its %d frames is its pad value", i, m.N)
+			return
 		}
 	}
 }

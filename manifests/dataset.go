@@ -16,8 +16,10 @@ import (
 // Version constants of the files this package owns. A reader refuses what it
 // does not know, by name.
 const (
-	DatasetFormat  = "melforge-dataset"
-	DatasetVersion = 1
+	DatasetFormat = "melforge-dataset"
+	// DatasetVersion is the newest that this release knows; it reads all before
+	// it and writes the lowest that will do: see Layout.DatasetVersion.
+	DatasetVersion = 2
 	PlanVersion    = 1
 	ResultVersion  = 1
 )
@@ -31,11 +33,13 @@ type Dataset struct {
 	// decides what is in the dataset.
 	Settings Settings `json:"settings"`
 	// Mel is the configuration of every shard; nil when there are only wavs.
-	Mel      *mel.Config `json:"mel,omitempty"`
-	Totals   Totals      `json:"totals"`
-	Manifest File        `json:"manifest"`
-	Rejects  File        `json:"rejects"`
-	Shards   []Shard     `json:"shards"`
+	Mel *mel.Config `json:"mel,omitempty"`
+	// Layout is that of every shard.
+	Layout   Layout  `json:"layout,omitempty"`
+	Totals   Totals  `json:"totals"`
+	Manifest File    `json:"manifest"`
+	Rejects  File    `json:"rejects"`
+	Shards   []Shard `json:"shards"`
 }
 
 // Settings is the resolved configuration of a run, restricted to what decides
@@ -54,6 +58,9 @@ type Settings struct {
 	Seed      int64 `json:"seed"`
 	ShardSize int   `json:"shard_size"`
 	MaxChars  int   `json:"max_chars,omitempty"`
+	// SplitLong says that several clips are made of what is too long for one: of
+	// a text by its sentences, of a wav without a text by its pauses.
+	SplitLong bool `json:"split_long,omitempty"`
 	// Gates is what a clip must be like after synthesis, and what is done to it.
 	Gates gates.Config `json:"gates"`
 	// MaxWER is the largest word error rate that a recogniser may find; 0 means
@@ -83,9 +90,10 @@ type File struct {
 	Lines  int    `json:"lines"`
 }
 
-// HasMel reports whether the dataset's shards were made with configuration c.
-func (d *Dataset) HasMel(c *mel.Config) bool {
-	return d.Mel != nil && c != nil && *d.Mel == *c
+// HasShards reports whether the dataset's shards were made with configuration c
+// in layout l: only then can others be added to them.
+func (d *Dataset) HasShards(c *mel.Config, l Layout) bool {
+	return d.Mel != nil && c != nil && *d.Mel == *c && d.Layout == l
 }
 
 // Encode gives the bytes of dataset.json.
@@ -116,8 +124,8 @@ func DecodeDataset(b []byte) (*Dataset, error) {
 	if head.Format != DatasetFormat {
 		return nil, fmt.Errorf("format is %q, not %q: not a Melforge dataset", head.Format, DatasetFormat)
 	}
-	if head.Version != DatasetVersion {
-		return nil, fmt.Errorf("dataset version %d is not known to this melforge (it knows %d): use the release that made it, or a newer one",
+	if head.Version < 1 || head.Version > DatasetVersion {
+		return nil, fmt.Errorf("dataset version %d is not known to this melforge (it knows 1 to %d): use the release that made it, or a newer one",
 			head.Version, DatasetVersion)
 	}
 	var d Dataset
@@ -138,15 +146,15 @@ func (d *Dataset) validate() error {
 			return err
 		}
 	}
-	for _, s := range d.Shards {
-		if err := local(s.File); err != nil {
+	switch {
+	case d.Layout != Packed && d.Layout != Padded:
+		return fmt.Errorf("unknown layout %q", d.Layout)
+	case d.Version < d.Layout.DatasetVersion():
+		return fmt.Errorf("version %d has no layout %s", d.Version, d.Layout)
+	}
+	for i := range d.Shards {
+		if err := d.Shards[i].validate(d); err != nil {
 			return err
-		}
-		if d.Mel == nil {
-			return fmt.Errorf("shard %s, but no mel configuration", s.File)
-		}
-		if s.Clips < 1 || s.Frames < 0 || s.Bytes < 1 || s.MelOffset < 0 || s.NMels != d.Mel.NMels {
-			return fmt.Errorf("shard %s: impossible numbers", s.File)
 		}
 	}
 	return nil

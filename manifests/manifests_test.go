@@ -108,7 +108,7 @@ func sample(t testing.TB) *Dataset {
 		t.Fatal(err)
 	}
 	return &Dataset{
-		Format: DatasetFormat, Version: DatasetVersion,
+		Format: DatasetFormat, Version: 1,
 		Settings: Settings{Format: "txt", Voice: "espeak/en-us", Rate: 16000, ShardSize: 512, Gates: gates.Default()},
 		Mel:      &c,
 		Totals:   Totals{Entries: 1, Clips: 1, Seconds: 1.5, Frames: 151},
@@ -118,15 +118,52 @@ func sample(t testing.TB) *Dataset {
 	}
 }
 
+// pad makes d a dataset of padded shards.
+func pad(d *Dataset, frames int) {
+	d.Layout, d.Version = Padded, Padded.DatasetVersion()
+	d.Shards[0].Layout, d.Shards[0].PaddedFrames = Padded, frames
+}
+
 func TestDatasetRoundTrip(t *testing.T) {
-	d := sample(t)
-	b, err := d.Encode()
-	if err != nil {
-		t.Fatal(err)
+	padded := sample(t)
+	pad(padded, 3000)
+	for _, d := range []*Dataset{sample(t), padded} {
+		b, err := d.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := DecodeDataset(b)
+		if err != nil || !reflect.DeepEqual(back, d) {
+			t.Errorf("came back as %+v, %v", back, err)
+		}
+		if packed := d.Layout == Packed; strings.Contains(string(b), "layout") == packed || (d.Version == 1) != packed {
+			t.Errorf("a packed dataset is as releases without layouts wrote it, a padded one is not: %s", b)
+		}
 	}
-	back, err := DecodeDataset(b)
-	if err != nil || !reflect.DeepEqual(back, d) {
-		t.Errorf("came back as %+v, %v", back, err)
+}
+
+func TestLayout(t *testing.T) {
+	for _, l := range []Layout{Packed, Padded} {
+		if got, err := ParseLayout(l.String()); got != l || err != nil {
+			t.Errorf("%s came back as %q, %v", l, got, err)
+		}
+	}
+	for _, wrong := range []string{"", "PADDED", "folded"} {
+		if _, err := ParseLayout(wrong); err == nil || !strings.Contains(err.Error(), `"packed" or "padded"`) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+func TestHasShards(t *testing.T) {
+	d := sample(t)
+	c := *d.Mel
+	if !d.HasShards(&c, Packed) || d.HasShards(&c, Padded) || d.HasShards(nil, Packed) {
+		t.Error("a packed dataset takes packed shards of its configuration only")
+	}
+	c.NMels++
+	if d.HasShards(&c, Packed) {
+		t.Error("another configuration was taken")
 	}
 }
 
@@ -135,7 +172,14 @@ func TestDatasetRefusals(t *testing.T) {
 		change func(*Dataset)
 		want   string
 	}{
-		"newer version":   {func(d *Dataset) { d.Version = 2 }, "version 2 is not known"},
+		"newer version":   {func(d *Dataset) { d.Version = 3 }, "version 3 is not known"},
+		"no version":      {func(d *Dataset) { d.Version = 0 }, "version 0 is not known"},
+		"early layout":    {func(d *Dataset) { d.Layout = Padded }, "version 1 has no layout padded"},
+		"unknown layout":  {func(d *Dataset) { d.Version, d.Layout = 2, "folded" }, `unknown layout "folded"`},
+		"mixed layouts":   {func(d *Dataset) { d.Version, d.Layout = 2, Padded }, "is packed, but the dataset padded"},
+		"no length":       {func(d *Dataset) { pad(d, 0) }, "impossible"},
+		"negative length": {func(d *Dataset) { pad(d, -1) }, "impossible"},
+		"packed length":   {func(d *Dataset) { d.Shards[0].PaddedFrames = 3000 }, "impossible"},
 		"other format":    {func(d *Dataset) { d.Format = "zarr" }, `format is "zarr"`},
 		"absolute path":   {func(d *Dataset) { d.Shards[0].File = "/etc/passwd" }, "not a path within"},
 		"escaping path":   {func(d *Dataset) { d.Manifest.File = "../m.jsonl" }, "not a path within"},
@@ -164,6 +208,12 @@ func TestDatasetRefusals(t *testing.T) {
 func FuzzDecodeDataset(f *testing.F) {
 	b, err := sample(f).Encode()
 	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	padded := sample(f)
+	pad(padded, 3000)
+	if b, err = padded.Encode(); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)

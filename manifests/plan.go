@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/melforge/melforge/augment"
+	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/mel"
 )
 
@@ -39,6 +40,9 @@ type Item struct {
 	Pitch  float64 `json:"pitch,omitempty"`
 	// Audio is the path of a wav that was there before; nothing is spoken.
 	Audio string `json:"audio,omitempty"`
+	// Part is the stretch of Audio that is taken where the whole is too long. It
+	// becomes a wav of the dataset.
+	Part gates.Part `json:"part,omitzero"`
 	// Augment is what is done to the clip Base, which is spoken as said above;
 	// Key is then that of the result.
 	Base    Key            `json:"base,omitzero"`
@@ -63,6 +67,9 @@ func (i *Item) validate() error {
 		if i.Key.IsZero() || i.ID == "" {
 			return fmt.Errorf("%s item without key or id", i.State)
 		}
+		if p := i.Part; !p.IsZero() && (i.Audio == "" || p.From < 0 || p.To <= p.From) {
+			return fmt.Errorf("%s is samples %d to %d of %q", i.ID, p.From, p.To, i.Audio)
+		}
 	case StateReject:
 		if i.Reject == nil {
 			return errors.New("reject item without its reason")
@@ -84,7 +91,9 @@ type Plan struct {
 	// there was none. A plan is carried out on that dataset or not at all.
 	Base string `json:"base,omitempty"`
 	// Mel is nil when only wavs are made.
-	Mel    *mel.Config `json:"mel,omitempty"`
+	Mel *mel.Config `json:"mel,omitempty"`
+	// Layout is that of the shards to be made.
+	Layout Layout      `json:"layout,omitempty"`
 	Shards []ShardPlan `json:"shards"`
 	// Settings is the resolved configuration as dataset.json will store it.
 	Settings Settings `json:"settings"`

@@ -35,6 +35,9 @@ func Check(path string, want manifests.Shard) error {
 // check compares what the record says about the inside of the file.
 func (r *Reader) check(want manifests.Shard) error {
 	var errs []error
+	if r.layout != want.Layout {
+		errs = append(errs, fmt.Errorf("shard %s: it is %s, want %s", r.path, r.layout, want.Layout))
+	}
 	for _, c := range []struct {
 		what      string
 		got, want int64
@@ -42,6 +45,7 @@ func (r *Reader) check(want manifests.Shard) error {
 		{"clips", int64(r.Len()), int64(want.Clips)},
 		{"frames", r.l.total(), want.Frames},
 		{"values in a frame", int64(r.l.nMels), int64(want.NMels)},
+		{"frames in a padded clip", int64(r.l.padded), int64(want.PaddedFrames)},
 		{"as offset of the frames", r.mel, want.MelOffset},
 	} {
 		if c.got != c.want {

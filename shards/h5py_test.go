@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package shards
 
 import (
@@ -12,20 +14,25 @@ import (
 	"github.com/melforge/melforge/mel"
 )
 
-// everyPattern writes a shard with all 65536 FP16 values, NaNs included.
-func everyPattern(t *testing.T) (path string, offset int64) {
+// everyPattern writes a shard with all 65536 FP16 values, NaNs included; padded
+// to so many frames, or packed where that is 0.
+func everyPattern(t *testing.T, padded int) (path string, offset int64) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "patterns.h5")
-	frames := []int{200, 0, 312}
-	w, err := create(path, `{"name":"patterns","n_mels":128}`, 128,
-		[]string{"first", "straße-語", strings.Repeat("x", 5000)}, frames)
+	s := sample{
+		config: `{"name":"patterns","n_mels":128}`, nMels: 128, padded: padded,
+		keys: []string{"first", "straße-語", strings.Repeat("x", 5000)}, frames: []int{200, 0, 312},
+	}
+	if padded > 0 {
+		s.texts = []string{"Hello.", "", strings.Repeat("語", 5000)}
+	}
+	w, err := s.create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pads := []uint16{0xb800, 0x7e01, 0x0001}
 	next := 0
-	for row, n := range frames {
-		m := mel.Mel{Frames: make([]uint16, n*128), N: n, NMels: 128, Pad: pads[row]}
+	for row, n := range s.frames {
+		m := mel.Mel{Frames: make([]uint16, n*128), N: n, NMels: 128, Pad: []uint16{0xb800, 0x7e01, 0x0001}[row]}
 		for i := range m.Frames {
 			m.Frames[i] = uint16(next)
 			next++
@@ -48,19 +55,21 @@ func TestH5py(t *testing.T) {
 	if out, err := exec.Command(python, "-c", "import h5py, numpy").CombinedOutput(); err != nil {
 		t.Skipf("%s has no h5py: %v\n%s", python, err, out)
 	}
-	path, offset := everyPattern(t)
-	out, err := exec.Command(python, "testdata/h5py_read.py", path).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if want := fmt.Sprintf("offset %d", offset); strings.TrimSpace(string(out)) != want {
-		t.Errorf("h5py says %q, want %q", out, want)
+	for _, padded := range []int{0, 400} {
+		path, offset := everyPattern(t, padded)
+		out, err := exec.Command(python, "testdata/h5py_read.py", path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if want := fmt.Sprintf("%s offset %d", layoutName(padded), offset); strings.TrimSpace(string(out)) != want {
+			t.Errorf("h5py says %q, want %q", out, want)
+		}
 	}
 }
 
 // TestTools reads a shard with HDF5's own programs.
 func TestTools(t *testing.T) {
-	path, _ := everyPattern(t)
+	path, _ := everyPattern(t, 0)
 	for _, c := range []struct {
 		args []string
 		want []string

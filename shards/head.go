@@ -1,21 +1,30 @@
+//go:build cgo && linux
+
 package shards
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 	"gonum.org/v1/hdf5"
 )
 
-// head says where in the file the parts go that libhdf5 does not write.
-type head struct {
-	mel  int64 // offset of the first frame; 0 where there is none
-	pad  int64 // offset of the pad values
-	size int64 // of the whole file
+// alignment of the frames in the file: a page, so that they can be mapped.
+const alignment = 4096
+
+// version is the version of the format that the layout came with.
+func (l *layout) version() int {
+	if l.padded > 0 {
+		return 2
+	}
+	return 1
 }
+
+// melSize is the size of all rows.
+func (l *layout) melSize() int64 { return l.at(l.clips()) }
 
 // writeHead makes dst a complete HDF5 file whose frames and pad values are still
 // zero. The frames come last, so that what a reader has to look at first lies
@@ -23,7 +32,7 @@ type head struct {
 //
 // libhdf5 works in memory and sees no disk: it cannot close a file when that
 // fails for want of space, and every later file of the process suffers.
-func writeHead(dst *os.File, l layout) (head, error) {
+func writeHead(dst *os.File, l *layout) (head, error) {
 	fd, err := unix.MemfdCreate("melforge-shard", unix.MFD_CLOEXEC)
 	if err != nil {
 		return head{}, fmt.Errorf("memory file: %w", err)
@@ -43,13 +52,17 @@ func writeHead(dst *os.File, l layout) (head, error) {
 	if l.melSize() > 0 && h.mel != rest {
 		return h, fmt.Errorf("hdf5 put the frames at %d of %d bytes, not at the end", h.mel, h.size)
 	}
-	if _, err := io.Copy(dst, io.NewSectionReader(memory, 0, rest)); err != nil {
+	h.bytes = make([]byte, rest)
+	if _, err := memory.ReadAt(h.bytes, 0); err != nil {
+		return h, err
+	}
+	if _, err := dst.Write(h.bytes); err != nil {
 		return h, err
 	}
 	return h, dst.Truncate(h.size)
 }
 
-func buildHead(path string, l layout) (h head, err error) {
+func buildHead(path string, l *layout) (h head, err error) {
 	err = withLibrary(func() error {
 		f, err := createFile(path, max(l.melSize(), 1), alignment)
 		if err != nil {
@@ -61,7 +74,7 @@ func buildHead(path string, l layout) (h head, err error) {
 	return h, err
 }
 
-func fillHead(f *hdf5.File, l layout) (h head, err error) {
+func fillHead(f *hdf5.File, l *layout) (h head, err error) {
 	text, err := utf8Text()
 	if err != nil {
 		return h, err
@@ -77,49 +90,60 @@ func fillHead(f *hdf5.File, l layout) (h head, err error) {
 	}
 
 	n := uint(l.clips())
-	err = dataset(f, "offsets", hdf5.T_STD_U64LE, func(d *hdf5.Dataset) error {
-		return writeNumbers(d, l.offsets)
-	}, n+1)
-	if err != nil {
-		return h, err
+	numbers := func(values []uint64) func(*hdf5.Dataset) error {
+		return func(d *hdf5.Dataset) error { return writeNumbers(d, values) }
 	}
-	err = dataset(f, "keys", text, func(d *hdf5.Dataset) error {
-		return writeStrings(d, text, l.keys)
-	}, n)
-	if err != nil {
-		return h, err
+	strings := func(values []string) func(*hdf5.Dataset) error {
+		return func(d *hdf5.Dataset) error { return writeStrings(d, text, values) }
 	}
-	err = dataset(f, "pad", f16, func(d *hdf5.Dataset) error {
-		h.pad = offsetOf(d)
-		return nil
-	}, n)
-	if err != nil {
-		return h, err
+	parts := []part{
+		{"offsets", hdf5.T_STD_U64LE, []uint{n + 1}, numbers(l.offsets)},
+		{"keys", text, []uint{n}, strings(l.keys)},
+		{"pad", f16, []uint{n}, func(d *hdf5.Dataset) error { h.pad = offsetOf(d); return nil }},
+		{"mel", f16, []uint{uint(l.total()), uint(l.nMels)}, func(d *hdf5.Dataset) error { h.mel = max(offsetOf(d), 0); return nil }},
 	}
-	err = dataset(f, "mel", f16, func(d *hdf5.Dataset) error {
-		h.mel = max(offsetOf(d), 0)
-		return nil
-	}, uint(l.total()), uint(l.nMels))
-	return h, err
+	if l.padded > 0 {
+		counts := make([]uint64, n)
+		for row := range counts {
+			counts[row] = uint64(l.frames(row))
+		}
+		parts[0] = part{"frames", hdf5.T_STD_I64LE, []uint{n}, numbers(counts)}
+		parts[3].dims = []uint{n, uint(l.nMels), uint(l.padded)}
+		parts = slices.Insert(parts, 2, part{"text", text, []uint{n}, strings(l.texts)})
+	}
+	for _, p := range parts {
+		if err := p.create(f); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
 }
 
-// dataset creates a dataset, lets use have it, and closes it.
-func dataset(f *hdf5.File, name string, t *hdf5.Datatype, use func(*hdf5.Dataset) error, dims ...uint) error {
-	d, err := createDataset(f, name, t, dims...)
+// part is a dataset: what it is called and like, and what is done with it.
+type part struct {
+	name string
+	t    *hdf5.Datatype
+	dims []uint
+	use  func(*hdf5.Dataset) error
+}
+
+// create creates the dataset, lets use have it, and closes it.
+func (p part) create(f *hdf5.File) error {
+	d, err := createDataset(f, p.name, p.t, p.dims...)
 	if err != nil {
 		return err
 	}
-	err = use(d)
+	err = p.use(d)
 	if d.Close() != nil {
 		err = errors.Join(err, failed("close"))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	return nil
 }
 
-func writeAttributes(f *hdf5.File, text *hdf5.Datatype, l layout) error {
+func writeAttributes(f *hdf5.File, text *hdf5.Datatype, l *layout) error {
 	root, err := f.OpenGroup("/")
 	if err != nil {
 		return failed("root")
@@ -130,16 +154,21 @@ func writeAttributes(f *hdf5.File, text *hdf5.Datatype, l layout) error {
 		return failed("attributes")
 	}
 	defer scalar.Close()
-	format, version, config := Format, int64(Version), l.config
-	for _, a := range []struct {
+	format, version, config, kind := Format, int64(l.version()), l.config, l.kind().String()
+	type attribute struct {
 		name  string
 		t     *hdf5.Datatype
 		value any
-	}{
+	}
+	all := []attribute{
 		{"format", text, &format},
 		{"version", hdf5.T_STD_I64LE, &version},
 		{"mel", text, &config},
-	} {
+	}
+	if l.padded > 0 {
+		all = append(all, attribute{"layout", text, &kind})
+	}
+	for _, a := range all {
 		attribute, err := root.CreateAttribute(a.name, a.t, scalar)
 		if err != nil {
 			return failed(a.name)

@@ -2,6 +2,7 @@ package shards
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -129,7 +130,7 @@ func (s source) newArray(addr uint64, k kind, rank int) (array, error) {
 			space = true
 		case msgDatatype:
 			if !k.is(m.body) {
-				return a, fmt.Errorf("another type than version %d of the format has", Version)
+				return a, errors.New("another type than the format has")
 			}
 			typed = true
 		case msgLayout:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/mel"
 )
 
@@ -18,6 +19,9 @@ type Reader struct {
 	l    layout
 	mel  int64 // offset of the first frame
 	pad  []uint16
+	rows *rows // memory for padded clips; nil in a packed shard
+
+	layout manifests.Layout
 
 	close func() error
 }
@@ -76,8 +80,18 @@ func (r *Reader) readAttributes(root []message, t *texts) error {
 	if len(b) < 8 {
 		return errShort
 	}
-	if v := int64(binary.LittleEndian.Uint64(b)); v != Version {
-		return fmt.Errorf("version %d of the format is unknown to this melforge, which reads version %d", v, Version)
+	v := int64(binary.LittleEndian.Uint64(b))
+	if v < 1 || v > Version {
+		return fmt.Errorf("version %d of the format is unknown to this melforge, which reads versions 1 to %d", v, Version)
+	}
+	if v == 2 {
+		kind, err := textAttribute(root, t, "layout")
+		if err != nil {
+			return err
+		}
+		if r.layout = manifests.Layout(kind); r.layout != manifests.Padded {
+			return fmt.Errorf("its layout is %q, which this melforge does not know", kind)
+		}
 	}
 	if r.l.config, err = textAttribute(root, t, "mel"); err != nil {
 		return err
@@ -96,48 +110,109 @@ func textAttribute(object []message, t *texts, name string) (string, error) {
 	return t.text(b)
 }
 
+// spec is what a dataset must be like.
+type spec struct {
+	name string
+	k    kind
+	rank int
+}
+
 func (r *Reader) readDatasets(root []message, t *texts) error {
-	addrs, err := links(root)
+	specs := []spec{{"offsets", kindUint64, 1}, {"keys", kindText, 1}, {"pad", kindFloat16, 1}, {"mel", kindFloat16, 2}}
+	if r.layout == manifests.Padded {
+		specs = []spec{{"frames", kindInt64, 1}, {"keys", kindText, 1}, {"pad", kindFloat16, 1}, {"mel", kindFloat16, 3}, {"text", kindText, 1}}
+	}
+	arrays, err := r.findDatasets(root, specs)
 	if err != nil {
 		return err
 	}
-	arrays := map[string]array{}
-	for _, d := range []struct {
-		name string
-		k    kind
-		rank int
-	}{
-		{"offsets", kindUint64, 1}, {"keys", kindText, 1}, {"pad", kindFloat16, 1}, {"mel", kindFloat16, 2},
-	} {
-		addr, ok := addrs[d.name]
-		if !ok {
-			return fmt.Errorf("no dataset %q", d.name)
-		}
-		if arrays[d.name], err = r.s.newArray(addr, d.k, d.rank); err != nil {
-			return fmt.Errorf("dataset %q: %w", d.name, err)
-		}
-	}
-	n, frames := arrays["keys"].dims[0], arrays["mel"].dims
-	if n == 0 || arrays["offsets"].dims[0] != n+1 || arrays["pad"].dims[0] != n {
-		return fmt.Errorf("damaged: %d keys, %d offsets, %d pad values",
-			n, arrays["offsets"].dims[0], arrays["pad"].dims[0])
-	}
-	if frames[1] < 1 || frames[1] > maxMels || frames[1] != uint64(r.cfg.NMels) {
-		return fmt.Errorf("frames of %d values, but the mel configuration has %d", frames[1], r.cfg.NMels)
+	mels := arrays["mel"]
+	frame := mels.dims[1]
+	if frame < 1 || frame > maxMels || frame != uint64(r.cfg.NMels) {
+		return fmt.Errorf("frames of %d values, but the mel configuration has %d", frame, r.cfg.NMels)
 	}
 	r.l.nMels = r.cfg.NMels
-	if frames[0] > 0 {
-		r.mel = int64(arrays["mel"].addr)
+	if mels.size > 0 {
+		r.mel = int64(mels.addr)
 	}
-	if err := r.readOffsets(arrays["offsets"], frames[0]); err != nil {
+	if r.l.keys, err = r.readTexts(arrays["keys"], t); err != nil {
+		return fmt.Errorf("keys: %w", err)
+	}
+	for i, key := range r.l.keys {
+		if err := checkKey(key); err != nil {
+			return fmt.Errorf("damaged: key %d: %w", i, err)
+		}
+	}
+	if r.layout == manifests.Padded {
+		err = r.readPadded(arrays, t)
+	} else {
+		err = r.readOffsets(arrays["offsets"], mels.dims[0])
+	}
+	if err != nil {
 		return err
 	}
-	if err := r.readKeys(arrays["keys"], t); err != nil {
-		return err
-	}
-	r.pad = make([]uint16, n)
+	r.pad = make([]uint16, r.Len())
 	_, err = r.s.r.ReadAt(bytesOf(r.pad), int64(arrays["pad"].addr))
 	return err
+}
+
+// findDatasets looks up the datasets of a group, which must have a value for
+// each clip where they are not the frames' or their offsets.
+func (r *Reader) findDatasets(root []message, specs []spec) (map[string]array, error) {
+	addrs, err := links(root)
+	if err != nil {
+		return nil, err
+	}
+	arrays := map[string]array{}
+	for _, d := range specs {
+		addr, ok := addrs[d.name]
+		if !ok {
+			return nil, fmt.Errorf("no dataset %q", d.name)
+		}
+		if arrays[d.name], err = r.s.newArray(addr, d.k, d.rank); err != nil {
+			return nil, fmt.Errorf("dataset %q: %w", d.name, err)
+		}
+	}
+	n := arrays["keys"].dims[0]
+	for name, a := range arrays {
+		want := n
+		switch {
+		case name == "offsets":
+			want = n + 1
+		case name == "mel" && r.layout == manifests.Packed:
+			continue
+		}
+		if n == 0 || a.dims[0] != want {
+			return nil, fmt.Errorf("damaged: %d keys, but the dataset %q is of %d", n, name, a.dims[0])
+		}
+	}
+	return arrays, nil
+}
+
+// readPadded reads what only a padded shard has.
+func (r *Reader) readPadded(arrays map[string]array, t *texts) (err error) {
+	length := arrays["mel"].dims[2]
+	if length < 1 || length > maxPadded {
+		return fmt.Errorf("damaged: clips padded to %d frames", length)
+	}
+	r.l.padded = int(length)
+	r.rows = &rows{size: r.l.nMels * r.l.padded}
+	b, err := r.s.at(arrays["frames"].addr, arrays["frames"].size)
+	if err != nil {
+		return err
+	}
+	r.l.offsets = make([]uint64, r.Len()+1)
+	for i := range r.Len() {
+		n := binary.LittleEndian.Uint64(b[8*i:])
+		if n > length {
+			return fmt.Errorf("damaged: clip %d has %d of %d frames", i, int64(n), length)
+		}
+		r.l.offsets[i+1] = r.l.offsets[i] + n
+	}
+	if r.l.texts, err = r.readTexts(arrays["text"], t); err != nil {
+		return fmt.Errorf("text: %w", err)
+	}
+	return nil
 }
 
 func (r *Reader) readOffsets(a array, frames uint64) error {
@@ -160,60 +235,16 @@ func (r *Reader) readOffsets(a array, frames uint64) error {
 	return nil
 }
 
-func (r *Reader) readKeys(a array, t *texts) error {
+func (r *Reader) readTexts(a array, t *texts) ([]string, error) {
 	b, err := r.s.at(a.addr, a.size)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.l.keys = make([]string, a.dims[0])
-	for i := range r.l.keys {
-		key, err := t.text(b[i*refSize:][:refSize])
-		if err != nil {
-			return fmt.Errorf("key %d: %w", i, err)
+	all := make([]string, a.dims[0])
+	for i := range all {
+		if all[i], err = t.text(b[i*refSize:][:refSize]); err != nil {
+			return nil, fmt.Errorf("clip %d: %w", i, err)
 		}
-		if err := checkKey(key); err != nil {
-			return fmt.Errorf("damaged: key %d: %w", i, err)
-		}
-		r.l.keys[i] = key
 	}
-	return nil
+	return all, nil
 }
-
-// Config is the mel configuration of all clips.
-func (r *Reader) Config() mel.Config { return r.cfg }
-
-// Keys are the keys of the clips in order. The slice is the reader's own.
-func (r *Reader) Keys() []string { return r.l.keys }
-
-// Len is the number of clips.
-func (r *Reader) Len() int { return r.l.clips() }
-
-// Frames is the number of frames of a clip.
-func (r *Reader) Frames(row int) int { return r.l.frames(row) }
-
-// MelOffset is where the frames start in the file, 0 where there are none.
-func (r *Reader) MelOffset() int64 { return r.mel }
-
-// Read reads a clip.
-func (r *Reader) Read(row int) (mel.Mel, error) { return r.ReadInto(row, nil) }
-
-// ReadInto reads a clip into the memory of dst where that is large enough: a
-// loop that needs one clip at a time then makes no garbage.
-func (r *Reader) ReadInto(row int, dst []uint16) (mel.Mel, error) {
-	if row < 0 || row >= r.Len() {
-		return mel.Mel{}, fmt.Errorf("shard %s: row %d of %d", r.path, row, r.Len())
-	}
-	m := mel.Mel{N: r.Frames(row), NMels: r.l.nMels, Pad: r.pad[row]}
-	if n := m.N * m.NMels; cap(dst) >= n {
-		m.Frames = dst[:n]
-	} else {
-		m.Frames = make([]uint16, n)
-	}
-	if _, err := r.s.r.ReadAt(bytesOf(m.Frames), r.mel+r.l.at(row)); err != nil {
-		return mel.Mel{}, fmt.Errorf("shard %s: row %d (%s): %w", r.path, row, r.l.keys[row], err)
-	}
-	return m, nil
-}
-
-// Close closes the file.
-func (r *Reader) Close() error { return r.close() }

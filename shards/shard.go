@@ -13,22 +13,26 @@ import (
 	"strings"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/melforge/melforge/manifests"
 )
 
 const (
 	// Format is the root attribute that tells a shard from other HDF5 files.
 	Format = "melforge-shard"
-	// Version is the only version of the format so far.
-	Version = 1
+	// Version is the newest version of the format. Packed shards are of version
+	// 1, padded ones of version 2.
+	Version = 2
 )
 
 const (
-	// alignment of the frames in the file: a page, so that they can be mapped.
-	alignment = 4096
 	// valueSize is the size of one FP16 value.
 	valueSize = 2
 	// maxMels bounds what a damaged or absurd file can claim.
 	maxMels = 1 << 16
+	// maxPadded does so for the frames of a padded clip: an hour's at 10 ms is
+	// a third of it.
+	maxPadded = 1 << 20
 )
 
 // layout is everything about a shard that is known before its first frame.
@@ -38,30 +42,56 @@ type layout struct {
 	keys   []string // one for each clip
 	// offsets[i] is the first frame of clip i, offsets[n] the number of frames.
 	offsets []uint64
+	padded  int      // frames that every clip is filled up to; 0 in a packed shard
+	texts   []string // one for each clip of a padded shard
 }
 
-// newLayout checks that the parts fit together and within the format.
-func newLayout(config string, nMels int, keys []string, frames []int) (layout, error) {
-	l := layout{config: config, nMels: nMels, keys: keys, offsets: make([]uint64, len(keys)+1)}
+// check fills in the offsets, having checked that the parts fit together and
+// within the format.
+func (l *layout) check(frames []int) error {
+	l.offsets = make([]uint64, len(l.keys)+1)
 	switch {
-	case len(keys) == 0:
-		return l, errors.New("no clips: a shard has at least one")
-	case len(keys) != len(frames):
-		return l, fmt.Errorf("%d keys but %d frame counts", len(keys), len(frames))
-	case nMels < 1 || nMels > maxMels:
-		return l, fmt.Errorf("%d mels: want 1 to %d", nMels, maxMels)
+	case l.clips() == 0:
+		return errors.New("no clips: a shard has at least one")
+	case l.clips() != len(frames):
+		return fmt.Errorf("%d keys but %d frame counts", l.clips(), len(frames))
+	case l.nMels < 1 || l.nMels > maxMels:
+		return fmt.Errorf("%d mels: want 1 to %d", l.nMels, maxMels)
+	case l.padded > maxPadded:
+		return fmt.Errorf("clips padded to %d frames: at most %d", l.padded, maxPadded)
 	}
-	most := uint64(math.MaxInt64/2) / uint64(nMels*valueSize)
+	most := uint64(math.MaxInt64/2) / uint64(l.frameSize())
 	for i, n := range frames {
-		if err := checkKey(keys[i]); err != nil {
-			return l, fmt.Errorf("clip %d: %w", i, err)
+		if err := checkKey(l.keys[i]); err != nil {
+			return fmt.Errorf("clip %d: %w", i, err)
 		}
 		if n < 0 || uint64(n) > most-l.offsets[i] {
-			return l, fmt.Errorf("clip %d (%s): %d frames", i, keys[i], n)
+			return fmt.Errorf("clip %d (%s): %d frames", i, l.keys[i], n)
+		}
+		if l.padded > 0 && n > l.padded {
+			return fmt.Errorf("clip %d (%s): %d frames do not fit in the %d of a padded clip", i, l.keys[i], n, l.padded)
 		}
 		l.offsets[i+1] = l.offsets[i] + uint64(n)
 	}
-	return l, nil
+	if l.padded == 0 {
+		return nil
+	}
+	if uint64(l.padded) > most/uint64(l.clips()) {
+		return fmt.Errorf("%d clips of %d frames", l.clips(), l.padded)
+	}
+	return l.checkTexts()
+}
+
+func (l *layout) checkTexts() error {
+	if len(l.texts) != l.clips() {
+		return fmt.Errorf("%d keys but %d texts", l.clips(), len(l.texts))
+	}
+	for i, text := range l.texts {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return fmt.Errorf("clip %d (%s): the text %q is not UTF-8, or has a zero byte", i, l.keys[i], text)
+		}
+	}
+	return nil
 }
 
 func checkKey(key string) error {
@@ -76,14 +106,26 @@ func checkKey(key string) error {
 	return nil
 }
 
-func (l layout) clips() int         { return len(l.keys) }
-func (l layout) frames(row int) int { return int(l.offsets[row+1] - l.offsets[row]) }
-func (l layout) total() int64       { return int64(l.offsets[l.clips()]) }
-func (l layout) frameSize() int64   { return int64(l.nMels) * valueSize }
-func (l layout) melSize() int64     { return l.total() * l.frameSize() }
+func (l *layout) clips() int         { return len(l.keys) }
+func (l *layout) frames(row int) int { return int(l.offsets[row+1] - l.offsets[row]) }
+func (l *layout) total() int64       { return int64(l.offsets[l.clips()]) }
+func (l *layout) frameSize() int64   { return int64(l.nMels) * valueSize }
 
-// at is where a clip's frames start, counted from the first frame of all.
-func (l layout) at(row int) int64 { return int64(l.offsets[row]) * l.frameSize() }
+// kind is the layout's name.
+func (l *layout) kind() manifests.Layout {
+	if l.padded > 0 {
+		return manifests.Padded
+	}
+	return manifests.Packed
+}
+
+// at is where a row starts, counted from the first of all.
+func (l *layout) at(row int) int64 {
+	if l.padded > 0 {
+		return int64(row) * int64(l.padded) * l.frameSize()
+	}
+	return int64(l.offsets[row]) * l.frameSize()
+}
 
 // bytesOf is the memory of values. Files are little-endian, as is every
 // processor that this package has library paths for.

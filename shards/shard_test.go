@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package shards
 
 import (
@@ -20,38 +22,17 @@ import (
 	"github.com/melforge/melforge/mel"
 )
 
-var update = flag.Bool("update", false, "write testdata/golden.h5 anew: only for a new version of the format")
+var update = flag.Bool("update", false, "write the golden shards anew: only for a new version of the format")
 
-const golden = "testdata/golden.h5"
-
-// sample is a small shard whose every value is different from its neighbours'.
-type sample struct {
-	config string
-	nMels  int
-	keys   []string
-	frames []int
-}
-
-// small is the golden shard. Its configuration is fixed text, so that a new field
-// of mel.Config does not change the file.
-func small() sample {
-	return sample{`{"name":"golden","rate":16000,"n_mels":80}`, 80,
-		[]string{"0a1b", "straße-語", "no frames", "last"}, []int{7, 30, 0, 1}}
-}
-
-func (s sample) mel(row int) mel.Mel {
-	m := mel.Mel{Frames: make([]uint16, s.frames[row]*s.nMels), N: s.frames[row], NMels: s.nMels, Pad: uint16(0xb000 + row)}
-	for i := range m.Frames {
-		m.Frames[i] = uint16(row*9973 + i*31)
-	}
-	return m
+func (s sample) create(path string) (*Writer, error) {
+	return create(path, layout{config: s.config, nMels: s.nMels, keys: s.keys, padded: s.padded, texts: s.texts}, s.frames)
 }
 
 // write writes the sample in the given order of rows, each by its own goroutine
 // where parallel.
 func (s sample) write(t testing.TB, path string, order []int, parallel bool) manifests.Shard {
 	t.Helper()
-	w, err := create(path, s.config, s.nMels, s.keys, s.frames)
+	w, err := s.create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,41 +57,7 @@ func (s sample) write(t testing.TB, path string, order []int, parallel bool) man
 	return got
 }
 
-func (s sample) check(t *testing.T, r *Reader) {
-	t.Helper()
-	if fmt.Sprint(r.Keys()) != fmt.Sprint(s.keys) || r.Len() != len(s.keys) || r.Config().NMels != s.nMels {
-		t.Fatalf("keys %q, %d clips, config %+v", r.Keys(), r.Len(), r.Config())
-	}
-	var buf []uint16
-	for row := range s.keys {
-		m, err := r.Read(row)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := r.ReadInto(row, buf)
-		if err != nil || !bytes.Equal(bytesOf(again.Frames), bytesOf(m.Frames)) {
-			t.Fatalf("row %d: ReadInto differs: %v", row, err)
-		}
-		buf = again.Frames
-		want := s.mel(row)
-		if m.N != want.N || m.NMels != want.NMels || m.Pad != want.Pad || r.Frames(row) != want.N ||
-			!bytes.Equal(bytesOf(m.Frames), bytesOf(want.Frames)) {
-			t.Fatalf("row %d differs", row)
-		}
-	}
-}
-
-func open(t testing.TB, path string) *Reader {
-	t.Helper()
-	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close() })
-	return r
-}
-
-func rows(n int) []int { return rand.Perm(n) }
+func anyOrder(n int) []int { return rand.Perm(n) }
 
 func TestRoundTrip(t *testing.T) {
 	many := sample{config: `{"name":"many","n_mels":3}`, nMels: 3}
@@ -121,15 +68,17 @@ func TestRoundTrip(t *testing.T) {
 	long := small()
 	long.keys[1] = strings.Repeat("語", 40_000)
 	for name, s := range map[string]sample{
-		"small": small(), "many": many, "long key": long,
-		"one":      {`{"n_mels":1}`, 1, []string{"k"}, []int{1}},
-		"empty":    {`{"n_mels":80}`, 80, []string{"a", "b"}, []int{0, 0}},
-		"page":     {`{"n_mels":128}`, 128, []string{"k"}, []int{16}},
-		"one clip": {`{"n_mels":80}`, 80, []string{"k"}, []int{3000}},
+		"small": small(), "many": many, "long key": long, "padded": smallPadded(),
+		"one":      {config: `{"n_mels":1}`, nMels: 1, keys: []string{"k"}, frames: []int{1}},
+		"empty":    {config: `{"n_mels":80}`, nMels: 80, keys: []string{"a", "b"}, frames: []int{0, 0}},
+		"page":     {config: `{"n_mels":128}`, nMels: 128, keys: []string{"k"}, frames: []int{16}},
+		"one clip": {config: `{"n_mels":80}`, nMels: 80, keys: []string{"k"}, frames: []int{3000}},
+		"padded empty": {config: `{"n_mels":80}`, nMels: 80, keys: []string{"a", "b"}, frames: []int{0, 0},
+			padded: 3000, texts: []string{"", strings.Repeat("語", 40_000)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.h5")
-			record := s.write(t, path, rows(len(s.keys)), true)
+			record := s.write(t, path, anyOrder(len(s.keys)), true)
 			r := open(t, path)
 			s.check(t, r)
 			if record.MelOffset%alignment != 0 || record.MelOffset != r.MelOffset() {
@@ -165,14 +114,38 @@ func TestCreateStoresConfig(t *testing.T) {
 	}
 }
 
-// TestGolden holds the bytes: they depend on nothing but the input. The golden
-// file was written by another process at another time.
-func TestGolden(t *testing.T) {
-	s := small()
-	if *update {
-		s.write(t, golden, []int{0, 1, 2, 3}, false)
+func TestCreatePadded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.h5")
+	cfg, err := mel.Preset("whisper-80")
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.check(t, open(t, golden))
+	w, err := CreatePadded(path, cfg, []string{"k"}, []string{"Hello."}, []int{2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Put(0, mel.Mel{Frames: make([]uint16, 160), N: 2, NMels: 80, Pad: 0xb800}); err != nil {
+		t.Fatal(err)
+	}
+	record, err := w.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, path)
+	if r.PaddedFrames() != 3000 || r.Config() != cfg || r.Texts()[0] != "Hello." || r.Layout() != manifests.Padded {
+		t.Errorf("%d frames, texts %q, layout %s", r.PaddedFrames(), r.Texts(), r.Layout())
+	}
+	if record.Layout != manifests.Padded || record.PaddedFrames != 3000 || record.Frames != 2 || record.Bytes != record.MelOffset+80*3000*2 {
+		t.Errorf("record %+v", record)
+	}
+	cfg.Framing = mel.FramingCentre
+	if _, err := CreatePadded(path, cfg, []string{"k"}, []string{""}, []int{2}); err == nil || !strings.Contains(err.Error(), "no fixed length") {
+		t.Errorf("clips of no fixed length: %v", err)
+	}
+}
+
+// TestGolden holds the bytes: they depend on nothing but the input.
+func TestGolden(t *testing.T) {
 	v, err := hdf5.LibVersion()
 	if err != nil {
 		t.Fatal(err)
@@ -180,20 +153,25 @@ func TestGolden(t *testing.T) {
 	if v.Major != 1 || v.Minor != 10 {
 		t.Skipf("golden bytes are those of libhdf5 1.10; this is %v", v)
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	for i := range 20 {
-		path := filepath.Join(dir, fmt.Sprintf("%d.h5", i))
-		s.write(t, path, rows(4), i%2 == 0)
-		got, err := os.ReadFile(path)
+	for file, s := range goldens() {
+		if *update {
+			s.write(t, file, []int{0, 1, 2, 3}, false)
+		}
+		want, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(got, want) {
-			t.Fatalf("the bytes of shard %d differ from the golden ones", i)
+		for i := range 20 {
+			path := filepath.Join(dir, fmt.Sprintf("%d.h5", i))
+			s.write(t, path, anyOrder(4), i%2 == 0)
+			got, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Fatalf("the bytes of shard %d differ from those of %s", i, file)
+			}
 		}
 	}
 }

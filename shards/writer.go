@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,6 +17,15 @@ import (
 // errDone is what a Writer answers after Commit or Abort.
 var errDone = errors.New("the writer is closed")
 
+// head is the part of a file that comes before its frames, and where in the
+// file the parts go that libhdf5 does not write.
+type head struct {
+	bytes []byte // all but the frames
+	mel   int64  // offset of the first frame; 0 where there is none
+	pad   int64  // offset of the pad values
+	size  int64  // of the whole file
+}
+
 // Writer writes one shard. It writes to a temporary file beside the target, so
 // that nothing bears the shard's name before Commit.
 type Writer struct {
@@ -25,31 +33,48 @@ type Writer struct {
 	l    layout
 	h    head
 	f    *os.File
+	rows *rows // memory for padded clips; nil in a packed shard
+	out  writeback
 
 	mu      sync.Mutex
 	taken   []bool   // rows that a Put has begun
 	written int      // rows that a Put has finished
 	pad     []uint16 // the pad value of each row
+	sums    []uint32 // the CRC-32C of each row
 	err     error    // the first error; nothing is accepted after it
 }
 
-// Create starts the shard path for clips with the given keys and frame counts.
-// The shape is known before the first frame is written, so that engines write
-// rows in place in any order. End with Commit or Abort.
+// Create starts the packed shard path for clips with the given keys and frame
+// counts. The shape is known before the first frame is written, so that engines
+// write rows in place in any order. End with Commit or Abort.
 func Create(path string, cfg mel.Config, keys []string, frames []int) (*Writer, error) {
+	return start(path, cfg, layout{nMels: cfg.NMels, keys: keys}, frames)
+}
+
+// CreatePadded is Create for a padded shard, which also holds the text of each
+// clip.
+func CreatePadded(path string, cfg mel.Config, keys, texts []string, frames []int) (*Writer, error) {
+	if cfg.Hop < 1 || cfg.PaddedFrames() < 1 {
+		return nil, fmt.Errorf("shard %s: clips of the mel configuration %q have no fixed length to be padded to: use the layout %s",
+			path, cfg.Name, manifests.Packed)
+	}
+	return start(path, cfg, layout{nMels: cfg.NMels, keys: keys, texts: texts, padded: cfg.PaddedFrames()}, frames)
+}
+
+func start(path string, cfg mel.Config, l layout, frames []int) (*Writer, error) {
 	text, err := json.Marshal(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("shard %s: mel configuration: %w", path, err)
 	}
-	return create(path, string(text), cfg.NMels, keys, frames)
+	l.config = string(text)
+	return create(path, l, frames)
 }
 
-func create(path, config string, nMels int, keys []string, frames []int) (*Writer, error) {
+func create(path string, l layout, frames []int) (*Writer, error) {
 	if path == "" {
 		return nil, errors.New("shard: no path given")
 	}
-	l, err := newLayout(config, nMels, keys, frames)
-	if err != nil {
+	if err := l.check(frames); err != nil {
 		return nil, fmt.Errorf("shard %s: %w", path, err)
 	}
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
@@ -60,14 +85,18 @@ func create(path, config string, nMels int, keys []string, frames []int) (*Write
 	if err != nil {
 		return nil, fmt.Errorf("shard %s: %w", path, err)
 	}
-	h, err := writeHead(f, l)
+	h, err := writeHead(f, &l)
 	if err != nil {
 		return nil, fmt.Errorf("shard %s: %w", path, errors.Join(err, f.Close(), os.Remove(tmp)))
 	}
-	return &Writer{
+	w := &Writer{
 		path: path, l: l, h: h, f: f,
-		taken: make([]bool, l.clips()), pad: make([]uint16, l.clips()),
-	}, nil
+		taken: make([]bool, l.clips()), pad: make([]uint16, l.clips()), sums: make([]uint32, l.clips()),
+	}
+	if l.padded > 0 {
+		w.rows = &rows{size: l.nMels * l.padded}
+	}
+	return w, nil
 }
 
 // Put writes the mel of a row, straight from m's memory, which it does not keep.
@@ -77,14 +106,24 @@ func (w *Writer) Put(row int, m mel.Mel) error {
 	if err := w.take(row, m); err != nil {
 		return err
 	}
-	_, err := w.f.WriteAt(bytesOf(m.Frames), w.h.mel+w.l.at(row))
+	values := m.Frames
+	if w.rows != nil {
+		padded := w.rows.get()
+		defer w.rows.put(padded)
+		values = *padded
+		pad(values, m, w.l.padded)
+	}
+	b := bytesOf(values)
+	sum := crc32.Checksum(b, castagnoli)
+	_, err := w.f.WriteAt(b, w.h.mel+w.l.at(row))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		return w.fail(fmt.Errorf("row %d: %w", row, err))
 	}
-	w.pad[row] = m.Pad
+	w.pad[row], w.sums[row] = m.Pad, sum
 	w.written++
+	w.out.wrote(w.f, int64(len(b)))
 	return w.err
 }
 
@@ -141,29 +180,40 @@ func (w *Writer) Commit() (manifests.Shard, error) {
 	return s, nil
 }
 
-// seal completes, syncs, measures and closes the temporary file.
+// seal completes, syncs and closes the temporary file.
 func (w *Writer) seal() (manifests.Shard, error) {
+	copy(w.h.bytes[w.h.pad:], bytesOf(w.pad))
 	if _, err := w.f.WriteAt(bytesOf(w.pad), w.h.pad); err != nil {
 		return manifests.Shard{}, fmt.Errorf("pad: %w", err)
 	}
-	// The disk and the processor work at the same time: the bytes that the
-	// checksum wants are in memory already.
-	synced := make(chan error, 1)
-	go func() { synced <- w.f.Sync() }()
-	size, sum, err := checksum(w.f)
-	if err := errors.Join(err, <-synced); err != nil {
+	w.out.wait()
+	if err := w.f.Sync(); err != nil {
 		return manifests.Shard{}, err
 	}
-	if size != w.h.size {
-		return manifests.Shard{}, fmt.Errorf("the file has %d bytes, want %d: another process wrote to it", size, w.h.size)
+	st, err := w.f.Stat()
+	if err != nil {
+		return manifests.Shard{}, err
+	}
+	if st.Size() != w.h.size {
+		return manifests.Shard{}, fmt.Errorf("the file has %d bytes, want %d: another process wrote to it", st.Size(), w.h.size)
 	}
 	if err := w.f.Close(); err != nil {
 		return manifests.Shard{}, err
 	}
 	return manifests.Shard{
-		File: filepath.Base(w.path), Bytes: size, CRC32C: sum,
+		File: filepath.Base(w.path), Bytes: w.h.size, CRC32C: hex(w.sum()),
 		Clips: w.l.clips(), Frames: w.l.total(), MelOffset: w.h.mel, NMels: w.l.nMels,
+		Layout: w.l.kind(), PaddedFrames: w.l.padded,
 	}, nil
+}
+
+// sum is the checksum of the file: that of the head, then those of the rows.
+func (w *Writer) sum() uint32 {
+	sum := crc32.Checksum(w.h.bytes, castagnoli)
+	for row, s := range w.sums {
+		sum = crcJoin(sum, s, w.l.at(row+1)-w.l.at(row))
+	}
+	return sum
 }
 
 // Abort removes what was written. After Commit or Abort it does nothing.
@@ -179,6 +229,7 @@ func (w *Writer) discard() error {
 	if w.f == nil {
 		return nil
 	}
+	w.out.wait()
 	err := w.f.Close()
 	w.f = nil
 	if errors.Is(err, os.ErrClosed) {
@@ -192,12 +243,4 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-// checksum is the size of a file and its CRC-32C as eight hexadecimal digits.
-func checksum(f *os.File) (size int64, sum string, err error) {
-	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	const most = 1<<63 - 1
-	size, err = io.CopyBuffer(h, io.NewSectionReader(f, 0, most), make([]byte, 1<<18))
-	return size, fmt.Sprintf("%08x", h.Sum32()), err
 }

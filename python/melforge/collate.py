@@ -8,6 +8,7 @@ import numpy as np
 
 from .errors import MelforgeError
 from .reader import pad_mel
+from .worker import current
 
 IGNORED = -100  # what the loss of PyTorch and Transformers leaves out
 
@@ -25,6 +26,11 @@ class Collator:
     on_long       "raise" an error that names the sample, or "truncate".
     frames        of the padded features; by default the dataset's (3000 for Whisper).
     label_multiple  labels are padded to a multiple of this: fewer different shapes.
+    reuse         the features of so many batches take turns in the same memory: a batch
+                  is overwritten when that many more have been made. 0: each has its own.
+                  New memory is a third of the cost of a padded batch, so 2 is worth
+                  having where each batch goes to a GPU before the next is asked for.
+                  Workers of a loader ignore it: nobody tells them when a batch was used.
     return_tensors  "pt" for PyTorch, "np" for numpy.
 
     With the Trainer set ``remove_unused_columns=False``: it would drop what a sample
@@ -32,7 +38,8 @@ class Collator:
     """
 
     def __init__(self, tokenizer: Any, decoder_start_token_id: int, *, max_labels: int = 448, on_long: str = "raise",
-                 frames: Optional[int] = None, label_multiple: int = 1, return_tensors: str = "pt") -> None:
+                 frames: Optional[int] = None, label_multiple: int = 1, reuse: int = 0,
+                 return_tensors: str = "pt") -> None:
         if on_long not in ("raise", "truncate"):
             raise ValueError(f"on_long={on_long!r}: want 'raise' or 'truncate'")
         if return_tensors not in ("pt", "np"):
@@ -40,6 +47,11 @@ class Collator:
         self._tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
         self._start, self._max, self._truncate = decoder_start_token_id, max_labels, on_long == "truncate"
         self._frames, self._multiple, self._tensors = frames, label_multiple, return_tensors
+        self._buffers: list[np.ndarray] = [np.empty((0, 0, 0), np.float32)] * reuse
+        self._turn = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_buffers": [b[:0] for b in self._buffers]}  # memory belongs to one process
 
     def __call__(self, samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
         batch = {"input_features": self.features(samples), "labels": self.labels(samples)}
@@ -54,10 +66,19 @@ class Collator:
         frames = self._frames or samples[0]["padded_frames"]
         if frames is None:
             frames = max(len(s["mel"]) for s in samples)
-        out = np.empty((len(samples), samples[0]["mel"].shape[1], frames), np.float32)
+        out = self._memory(len(samples), samples[0]["mel"].shape[1], frames)
         for sample, place in zip(samples, out):
             pad_mel(sample["mel"], sample["pad"], frames, out=place)
         return out
+
+    def _memory(self, clips: int, n_mels: int, frames: int) -> np.ndarray:
+        if not self._buffers or current() is not None:
+            return np.empty((clips, n_mels, frames), np.float32)
+        self._turn = (self._turn + 1) % len(self._buffers)
+        buffer = self._buffers[self._turn]
+        if buffer.shape[1:] != (n_mels, frames) or len(buffer) < clips:
+            buffer = self._buffers[self._turn] = np.empty((clips, n_mels, frames), np.float32)
+        return buffer[:clips]
 
     def labels(self, samples: Sequence[dict[str, Any]]) -> np.ndarray:
         """int64 [batch, longest], filled up with -100"""

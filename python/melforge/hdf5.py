@@ -23,7 +23,7 @@ import numpy as np
 from .errors import DamagedError, FormatError
 
 FORMAT = "melforge-shard"
-VERSION = 1
+VERSIONS = (1, 2)  # packed, padded
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _DATASPACE, _DATATYPE, _LINK, _LAYOUT, _ATTRIBUTE, _CONTINUATION = 0x01, 0x03, 0x06, 0x08, 0x0C, 0x10
@@ -45,12 +45,18 @@ class Head:
 
     config: dict[str, Any]  # the mel configuration
     offsets: np.ndarray  # int64 [clips + 1]: clip i has the frames offsets[i] to offsets[i+1] - 1
+    padded: int  # the frames that each clip is padded to; 0 where clips are packed
     pad: np.ndarray  # float16 [clips]
     keys: tuple[str, ...]  # empty unless asked for: the manifest has them too
     clips: int
-    frames: int
+    frames: int  # the real ones of all clips
     n_mels: int
-    mel_offset: int  # where the frames start in the file; 0 where there are none
+    mel_offset: int  # where the values start in the file; 0 where there are none
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the values in the file."""
+        return (self.clips, self.n_mels, self.padded) if self.padded else (self.frames, self.n_mels)
 
 
 def read_head(path: str | os.PathLike[str], keys: bool = False) -> Head:
@@ -84,31 +90,54 @@ class _Shard:
         if form != FORMAT:
             raise FormatError(f"not a {FORMAT}: its format is {form!r}")
         (version,) = struct.unpack_from("<q", self._attribute(root, "version", _INT64))
-        if version != VERSION:
-            raise FormatError(f"version {version} of the format is unknown to this package, which reads version {VERSION}")
+        if version not in VERSIONS:
+            raise FormatError(f"version {version} of the format is unknown to this package, which reads versions {VERSIONS}")
+        layout = "packed" if version == 1 else self._text(self._attribute(root, "layout", _TEXT))
+        if layout not in ("packed", "padded"):
+            raise FormatError(f"its layout is {layout!r}, which this package does not know")
         config = json.loads(self._text(self._attribute(root, "mel", _TEXT)))
 
         links = dict(_links(root))
-        (n_offsets,), at = self._dataset(links, "offsets", _UINT64, 1)
-        offsets = np.frombuffer(self._at(at, 8 * n_offsets), "<i8")
         (n_keys,), keys_at = self._dataset(links, "keys", _TEXT, 1)
         (n_pad,), pad_at = self._dataset(links, "pad", _FLOAT16, 1)
-        (frames, n_mels), mel_at = self._dataset(links, "mel", _FLOAT16, 2)
-        if n_keys == 0 or n_offsets != n_keys + 1 or n_pad != n_keys:
-            raise DamagedError(f"damaged: {n_keys} keys, {n_offsets} offsets, {n_pad} pad values")
-        if offsets[0] != 0 or offsets[-1] != frames or (np.diff(offsets) < 0).any():
-            raise DamagedError(f"damaged: its offsets do not rise from 0 to {frames}")
+        if n_keys == 0 or n_pad != n_keys:
+            raise DamagedError(f"damaged: {n_keys} keys, {n_pad} pad values")
+        find = self._packed if layout == "packed" else self._padded
+        offsets, n_mels, padded, mel_at = find(links, n_keys)
         refs = self._at(keys_at, 16 * n_keys) if keys else b""
         return Head(
             config=config,
             offsets=offsets,
+            padded=padded,
             pad=np.frombuffer(self._at(pad_at, 2 * n_pad), "<f2"),
             keys=tuple(self._text(refs[i : i + 16]) for i in range(0, len(refs), 16)),
             clips=n_keys,
-            frames=frames,
+            frames=int(offsets[-1]),
             n_mels=n_mels,
-            mel_offset=mel_at if frames else 0,
+            mel_offset=mel_at,
         )
+
+    def _packed(self, links: dict[str, int], clips: int) -> tuple[np.ndarray, int, int, int]:
+        """Offsets, mels, no padding, and where the values are."""
+        (n,), at = self._dataset(links, "offsets", _UINT64, 1)
+        offsets = np.frombuffer(self._at(at, 8 * n), "<i8")
+        (frames, n_mels), mel_at = self._dataset(links, "mel", _FLOAT16, 2)
+        if n != clips + 1:
+            raise DamagedError(f"damaged: {clips} keys, {n} offsets")
+        if offsets[0] != 0 or offsets[-1] != frames or (np.diff(offsets) < 0).any():
+            raise DamagedError(f"damaged: its offsets do not rise from 0 to {frames}")
+        return offsets, n_mels, 0, mel_at if frames else 0
+
+    def _padded(self, links: dict[str, int], clips: int) -> tuple[np.ndarray, int, int, int]:
+        """Offsets as a packed shard would have them, mels, the length of a padded clip, and where the values are."""
+        (n,), at = self._dataset(links, "frames", _INT64, 1)
+        frames = np.frombuffer(self._at(at, 8 * n), "<i8")
+        (n_mel, n_mels, length), mel_at = self._dataset(links, "mel", _FLOAT16, 3)
+        if n != clips or n_mel != clips or length == 0:
+            raise DamagedError(f"damaged: {clips} keys, {n} frame counts, {n_mel} clips of {length} frames")
+        if (frames < 0).any() or (frames > length).any():
+            raise DamagedError(f"damaged: a clip of less than 0 or more than {length} frames")
+        return np.concatenate([[0], np.cumsum(frames)]), n_mels, length, mel_at
 
     def _at(self, offset: int, size: int) -> bytes:
         if offset + size > self._size:
@@ -203,7 +232,7 @@ class _Shard:
             raise DamagedError(f"no dataset at {links[name]}")
         space, layout = found[_DATASPACE], found[_LAYOUT]
         if space[0] != 2 or space[1] != rank or not _is(kind, found[_DATATYPE]):
-            raise FormatError(f"dataset {name!r}: another type or shape than version {VERSION} of the format has")
+            raise FormatError(f"dataset {name!r}: another type or shape than the format has")
         dims = struct.unpack_from(f"<{rank}Q", space, 4)
         version, klass, addr, size = struct.unpack_from("<BBQQ", layout)
         if version not in (3, 4) or klass != 1:

@@ -20,7 +20,7 @@ from .checksum import crc32c
 from .errors import DamagedError, FormatError, MelforgeError
 
 FORMAT = "melforge-dataset"
-VERSION = 1
+VERSIONS = (1, 2)  # 2 can name padded shards
 
 
 def read_dataset(folder: str) -> dict[str, Any]:
@@ -36,10 +36,10 @@ def read_dataset(folder: str) -> dict[str, Any]:
     form = dataset.get("format") if isinstance(dataset, dict) else None
     if form != FORMAT:
         raise FormatError(f"{path}: not a {FORMAT}: its format is {form!r}")
-    if dataset.get("version") != VERSION:
+    if dataset.get("version") not in VERSIONS:
         raise FormatError(
             f"{path}: version {dataset.get('version')!r} of the format is unknown to this package, "
-            f"which reads version {VERSION}: update it"
+            f"which reads versions {VERSIONS}: update it"
         )
     for name in ("manifest", "shards"):
         if name not in dataset:

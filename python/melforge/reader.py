@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import math
 import mmap
 import os
 import warnings
@@ -29,7 +30,8 @@ class Item:
     """One entry of a dataset.
 
     ``mel`` is a view of the mapped shard: float16 [frames, n_mels], read-only, and
-    without the padding. Everything else of the manifest is in ``entry``.
+    without the padding; of a padded shard it is a transposed view. Everything else
+    of the manifest is in ``entry``.
     """
 
     __slots__ = ("index", "mel", "pad", "_reader", "_entry")
@@ -237,6 +239,8 @@ class Reader:
         for i in indices:
             mapped, _, head, row, first, last = self._locate(i)
             width = 2 * head.n_mels
+            if head.padded:  # each mel's frames are followed by its padding
+                first, last = row * head.padded, (row + 1) * head.padded
             first, size = head.mel_offset + first * width, (last - first) * width
             total += size
             if size and hasattr(mapped, "madvise"):
@@ -251,21 +255,22 @@ class Reader:
         return int(i) % n
 
     def _clip(self, i: int) -> tuple[np.ndarray, np.float16]:
-        _, frames, head, row, first, last = self._locate(i)
-        return frames[first:last], head.pad[row]
+        _, values, head, row, first, last = self._locate(i)
+        mel = values[row, :, : last - first].T if head.padded else values[first:last]
+        return mel, head.pad[row]
 
     def _locate(self, i: int) -> tuple[Any, np.ndarray, Head, int, int, int]:
         """Maps the shard of entry i and finds the entry's frames in it."""
         index = self._index
         number, row = index.shard.item(i), index.row.item(i)
-        mapped, frames = self._map(number)
+        mapped, values = self._map(number)
         head = self._heads[number]
         if row >= head.clips:
             raise DamagedError(f"shard {self._shard_path(number)}: row {row} of the manifest is not there")
         first, last = head.offsets.item(row), head.offsets.item(row + 1)
         if last - first != index.frames.item(i):
             raise DamagedError(f"shard {self._shard_path(number)}: row {row} has not the frames of the manifest")
-        return mapped, frames, head, row, first, last
+        return mapped, values, head, row, first, last
 
     def _map(self, number: int) -> tuple[Any, np.ndarray]:
         found = self._maps.get(number)
@@ -276,8 +281,8 @@ class Reader:
         path = self._shard_path(number)
         with builtins.open(path, "rb") as f:
             mapped = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
-        frames = np.frombuffer(mapped, "<f2", head.frames * head.n_mels, head.mel_offset)
-        self._maps[number] = mapped, frames.reshape(head.frames, head.n_mels)
+        values = np.frombuffer(mapped, "<f2", math.prod(head.shape), head.mel_offset)
+        self._maps[number] = mapped, values.reshape(head.shape)
         if len(self._maps) > self._max_open:
             self._maps.popitem(last=False)
         return self._maps[number]
@@ -313,7 +318,9 @@ class Reader:
 
 
 def _compare(path: str, record: dict[str, Any], head: Head) -> None:
-    got = {"clips": head.clips, "frames": head.frames, "n_mels": head.n_mels, "mel_offset": head.mel_offset}
+    got = {"clips": head.clips, "frames": head.frames, "n_mels": head.n_mels, "mel_offset": head.mel_offset,
+           "padded_frames": head.padded}
     for name, value in got.items():
-        if value != record[name]:
-            raise DamagedError(f"shard {path}: {name} is {value}, but {record[name]} in dataset.json")
+        want = record.get(name, 0)  # padded_frames is absent where clips are packed
+        if value != want:
+            raise DamagedError(f"shard {path}: {name} is {value}, but {want} in dataset.json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from typing import Any, Callable, Iterator, Optional, Union
 
@@ -14,6 +13,7 @@ from .dataset import Dataset, Sample
 from .errors import MelforgeError
 from .order import Plan, epoch_order
 from .reader import Path, Reader
+from .worker import current
 
 try:
     from torch.utils.data import IterableDataset as _Base
@@ -21,12 +21,6 @@ except ImportError:  # one process can iterate without it
     _Base = object  # type: ignore[assignment,misc]
 
 STATE_VERSION = 1
-
-
-def _worker() -> Optional[Any]:
-    """PyTorch's description of this worker of a loader; None in a process that is none."""
-    torch_data = sys.modules.get("torch.utils.data")
-    return torch_data.get_worker_info() if torch_data else None
 
 
 class IterableDataset(_Base):  # type: ignore[misc]
@@ -81,7 +75,7 @@ class IterableDataset(_Base):  # type: ignore[misc]
         return Plan(self.reader.frames, self.batch_size, self.world_size, self.tail).samples(self.rank)
 
     def __iter__(self) -> Iterator[Sample]:
-        worker = _worker()
+        worker = current()
         if worker is not None:
             self._refuse_persistence()
         plan, epoch = self.plan(), self.epoch

@@ -14,6 +14,7 @@ from melforge.checksum import crc32c
 
 ROOT = Path(__file__).resolve().parent
 TINY = ROOT / "data" / "tiny"  # made by the tool: see data/make
+PADDED = ROOT / "data" / "padded"  # the same texts in padded shards, with smaller mels
 
 
 def lines() -> list[dict[str, Any]]:

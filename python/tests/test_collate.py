@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import unittest
 from types import SimpleNamespace
 
@@ -69,6 +70,20 @@ class CollateTest(unittest.TestCase):
         labels = collator(max_labels=15, on_long="truncate")(self.samples)["labels"]
         self.assertEqual(labels.shape, (5, 15))
         self.assertEqual(labels[2, -1], EOT)
+
+    def test_reused_memory(self) -> None:
+        plain, reusing = collator(), collator(reuse=2)
+        batches = [self.samples[:3], self.samples[2:], self.samples[:1], self.samples, self.samples[1:]]
+        made = []
+        for batch in batches:
+            made.append(reusing.features(batch))
+            for got, want in zip(made[-2:], batches[: len(made)][-2:]):  # the last two are whole
+                np.testing.assert_array_equal(got, plain.features(want))
+        self.assertTrue(np.shares_memory(made[0], made[2]))
+        self.assertFalse(np.shares_memory(made[3], made[4]))
+        copy = pickle.dumps(reusing)
+        self.assertLess(len(copy), 1000)
+        np.testing.assert_array_equal(pickle.loads(copy).features(batches[0]), plain.features(batches[0]))
 
     def test_wrong_arguments(self) -> None:
         for options in ({"on_long": "cut"}, {"return_tensors": "tf"}):

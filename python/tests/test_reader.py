@@ -110,7 +110,7 @@ class DamageTest(FolderCase):
         path.write_bytes(data)
 
     def test_unknown(self) -> None:
-        for change, want in (({"version": 2}, "version 2"), ({"format": "other"}, "'other'")):
+        for change, want in (({"version": 3}, "version 3"), ({"format": "other"}, "'other'")):
             write(self.folder, lines(), **change)
             with self.assertRaisesRegex(melforge.FormatError, want):
                 melforge.open(self.folder)
