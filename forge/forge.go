@@ -37,6 +37,7 @@ type Forge struct {
 	progress *Progress
 
 	resampler audio.Resampler // keeps its filters
+	slabs     sync.Pool       // of memory for mels
 	saying    singleflight.Group
 
 	mu     sync.Mutex
@@ -84,7 +85,9 @@ func (f *Forge) Make(ctx context.Context, folder datasets.Folder, p *manifests.P
 		return manifests.Result{}, err
 	}
 	m := &making{forge: f, folder: folder, plan: p, shard: s, clips: make([]clip, len(items)), dirs: map[string]bool{}}
-	m.budget.Store(keepSamples)
+	m.budget.Store(keepValues)
+	m.memory.pool = &f.slabs
+	defer m.memory.release()
 	if m.assets, err = f.assetsFor(p.Settings); err != nil {
 		return manifests.Result{}, err
 	}
@@ -97,7 +100,7 @@ func (f *Forge) Make(ctx context.Context, folder datasets.Folder, p *manifests.P
 		return r, err
 	}
 	if p.Mel != nil && len(made) > 0 {
-		if r.Shard, err = m.mels(ctx, made); err != nil {
+		if r.Shard, err = m.write(ctx, made); err != nil {
 			return r, fmt.Errorf("shard %s: %w", s.Name, err)
 		}
 	}

@@ -116,7 +116,7 @@ func TestMakeWithoutMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r manifests.Result
-	got, err := m.mels(context.Background(), m.settle(&r))
+	got, err := m.write(context.Background(), m.settle(&r))
 	if err != nil || *got != *want.Shard {
 		t.Errorf("shard is %+v, %v; want %+v", got, err, want.Shard)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/melforge/melforge/augment"
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/datasets"
-	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/tts"
 )
@@ -29,22 +28,13 @@ type making struct {
 	shard  manifests.ShardPlan
 	clips  []clip
 	cost   costs
-	budget atomic.Int64 // samples that may still be kept in memory
+	budget atomic.Int64 // FP16 values that may still be kept in memory
+	memory slabs
 	assets *augment.Assets
 
 	mu   sync.Mutex
 	dirs map[string]bool // folders with new wavs, to be synced
 }
-
-// clip is an utterance on its way from the plan to a row.
-type clip struct {
-	manifests.Made
-	reject  *manifests.Reject
-	samples []int16 // nil where memory was short: read again from the wav
-}
-
-// keepSamples bounds what a shard keeps in memory between sound and mel.
-const keepSamples = 128 << 20 / 2
 
 // overlap is how many more clips than jobs are in hand, so that the voices
 // need not wait while others are resampled, written and synced.
@@ -52,9 +42,9 @@ const overlap = 4
 
 // sounds gets every clip's wav: there already, given, or spoken now.
 func (m *making) sounds(ctx context.Context, items []manifests.Item) error {
-	return group(ctx, len(items), overlap*m.forge.jobs, func(ctx context.Context, i int) error {
+	return group(ctx, len(items), m.width(), func(ctx context.Context, i int) error {
 		c := &m.clips[i]
-		c.Key = items[i].Key
+		c.Key, c.text = items[i].Key, items[i].Text
 		err := m.sound(ctx, &items[i], c)
 		var bad *badSound
 		switch {
@@ -66,43 +56,61 @@ func (m *making) sounds(ctx context.Context, items []manifests.Item) error {
 			m.forge.progress.reject(1)
 		case err != nil:
 			return fmt.Errorf("line %d (%s): %w", items[i].Line, items[i].ID, err)
-		case !m.countsMels():
+		default:
 			m.forge.progress.clip(c.Samples)
 		}
 		return nil
 	})
 }
 
-// countsMels says what progress counts: speech is the slow part where there
-// is any, mels are where there is none.
-func (m *making) countsMels() bool { return m.plan.Mel != nil && m.plan.Settings.Voice == "" }
-
-// badSound is why a clip is rejected.
-type badSound struct {
-	stage          manifests.Stage
-	reason, detail string
+// width is how many clips are in hand at once. Wavs that are given need no
+// voices, and keep the cores busy on their own.
+func (m *making) width() int {
+	if m.plan.Settings.Voice == "" {
+		return m.forge.jobs
+	}
+	return overlap * m.forge.jobs
 }
 
-func (b *badSound) Error() string { return b.reason + ": " + b.detail }
-
-// sound gets the sound of one item and what was measured of it.
+// sound gets the sound of one item, what was measured of it, and its mel.
 func (m *making) sound(ctx context.Context, it *manifests.Item, c *clip) error {
-	if it.Audio != "" {
-		return m.given(it, c)
+	if it.Audio != "" && it.Part.IsZero() {
+		return m.given(ctx, it, c)
 	}
 	c.Audio = datasets.WavFile(it.Key)
+	var s sound
+	var err error
+	if !it.Part.IsZero() {
+		s, err = m.part(it, c)
+	} else {
+		s, err = m.stores(ctx, it, c)
+	}
+	if err != nil {
+		return err
+	}
+	return m.computeFrom(ctx, s.pcm.Samples, c)
+}
+
+// stores gets a sound that the dataset holds, or will.
+func (m *making) stores(ctx context.Context, it *manifests.Item, c *clip) (sound, error) {
 	if it.Augment != nil {
 		return m.augmented(ctx, it, c)
 	}
 	s, err := m.plain(ctx, it, it.Key)
 	if err != nil {
-		return err
+		return s, err
 	}
 	c.Spoken = s.fresh
 	if err := m.accept(s, it.Say(), c); err != nil {
-		return err
+		return s, err
 	}
-	return m.listen(ctx, s, it, c)
+	return s, m.listen(ctx, s, it, c)
+}
+
+// accept judges a sound and describes its wav.
+func (m *making) accept(s sound, text string, c *clip) error {
+	c.Bytes, c.CRC32C = int64(len(s.wav)), datasets.Checksum(s.wav)
+	return m.judge(s.pcm, text, c)
 }
 
 // listen has a recogniser check what was spoken, where that is asked for.
@@ -159,6 +167,10 @@ func (m *making) say(ctx context.Context, it *manifests.Item, key manifests.Key)
 	if s, ok := m.stored(path); ok {
 		return s, nil
 	}
+	if it.Voice == "" {
+		return sound{}, &badSound{manifests.StageAudio, "missing-audio",
+			path + " is a part of a wav, and gone: run the command again that split it, with --repair"}
+	}
 	pcm, err := m.speak(ctx, it)
 	if err != nil {
 		return sound{}, err
@@ -186,27 +198,27 @@ func (m *making) stored(path string) (sound, bool) {
 
 // augmented gives a version of a spoken clip. Its text no longer tells its
 // pace, nor its ends where the speech ends: only level and length are judged.
-func (m *making) augmented(ctx context.Context, it *manifests.Item, c *clip) error {
+func (m *making) augmented(ctx context.Context, it *manifests.Item, c *clip) (sound, error) {
 	path := m.folder.Path(c.Audio)
 	if s, ok := m.stored(path); ok {
-		return m.accept(s, "", c)
+		return s, m.accept(s, "", c)
 	}
 	base, err := m.plain(ctx, it, it.Base)
 	if err != nil {
-		return err
+		return sound{}, err
 	}
 	start := time.Now()
 	defer func() { m.cost.wav.since(start) }()
 	pcm, err := augment.Apply(base.pcm, *it.Augment, m.assets)
 	if err != nil {
-		return err
+		return sound{}, err
 	}
 	c.Augmented = true
 	s := sound{pcm: pcm, wav: audio.AppendWAV(nil, pcm)}
 	if err := m.accept(s, "", c); err != nil {
-		return err
+		return s, err
 	}
-	return m.store(path, s.wav)
+	return s, m.store(path, s.wav)
 }
 
 // speak borrows a voice.
@@ -227,54 +239,6 @@ func (m *making) speak(ctx context.Context, it *manifests.Item) (audio.PCM, erro
 		return pcm, &badSound{manifests.StageSpeech, refused.Reason, refused.Detail}
 	}
 	return pcm, err
-}
-
-// given takes a wav that the user has. It stays where it is.
-func (m *making) given(it *manifests.Item, c *clip) error {
-	start := time.Now()
-	defer func() { m.cost.wav.since(start) }()
-	c.Audio = it.Audio
-	if rel, err := filepath.Rel(m.folder.Dir(), it.Audio); err == nil && filepath.IsLocal(rel) {
-		c.Audio = filepath.ToSlash(rel)
-	}
-	b, err := os.ReadFile(it.Audio)
-	if err != nil {
-		return &badSound{manifests.StageAudio, "unreadable-audio", err.Error()}
-	}
-	pcm, err := audio.DecodeWAV(b)
-	if err != nil {
-		return &badSound{manifests.StageAudio, "bad-wav", fmt.Sprintf("%s: %v", it.Audio, err)}
-	}
-	return m.accept(sound{pcm: m.forge.resampler.Resample(pcm, m.plan.Settings.Rate), wav: b}, it.Text, c)
-}
-
-// accept measures a clip as it is stored and lets it through the gates, or
-// not. The verdict depends on what is stored alone, so that a clip that is
-// found is judged as it was when it was made.
-func (m *making) accept(s sound, text string, c *clip) error {
-	g := m.plan.Settings.Gates
-	g.Trim, g.Loudness = false, 0
-	if text == "" {
-		g.MaxLeadingSilence, g.MaxTrailingSilence = 0, 0
-	}
-	_, facts, refused := g.Apply(s.pcm, text)
-	if refused != nil {
-		return &badSound{manifests.StageAudio, refused.Reason, refused.Detail}
-	}
-	c.Clip = manifests.Clip{
-		Samples: facts.Samples, Peak: facts.Peak, RMS: facts.RMS, Loudness: facts.LUFS,
-		Bytes: int64(len(s.wav)), CRC32C: datasets.Checksum(s.wav),
-	}
-	if m.plan.Mel == nil {
-		return nil
-	}
-	if facts.Samples > m.plan.Mel.MaxSamples() {
-		return &badSound{manifests.StageAudio, gates.TooLong, fmt.Sprintf("%.2f s do not fit %s", s.pcm.Seconds(), m.plan.Mel.Name)}
-	}
-	if m.budget.Add(-int64(facts.Samples)) >= 0 {
-		c.samples = s.pcm.Samples
-	}
-	return nil
 }
 
 // store commits a wav. Its folder is synced with those of the whole shard.

@@ -40,6 +40,8 @@ type builder struct {
 	rejected map[manifests.Key]manifests.Reject
 	voices   map[string]voice
 	hasWavs  bool
+	sums     *sums // nil where there is only speech
+	batch    []read
 
 	out     *bufio.Writer
 	counted counter
@@ -64,7 +66,7 @@ func newBuilder(folder datasets.Folder, o Options) (*builder, error) {
 		folder: folder, opts: o,
 		plan: &manifests.Plan{
 			Version: manifests.PlanVersion, Items: datasets.ItemsFile(),
-			Base: checksum, Mel: o.Mel, Settings: o.Settings, Shards: []manifests.ShardPlan{}, Reasons: map[string]int{},
+			Base: checksum, Mel: o.Mel, Layout: o.Layout, Settings: o.Settings, Shards: []manifests.ShardPlan{}, Reasons: map[string]int{},
 		},
 		seen:     map[manifests.Key]place{},
 		ids:      map[manifests.Key]*owner{},
@@ -72,7 +74,17 @@ func newBuilder(folder datasets.Folder, o Options) (*builder, error) {
 		voices:   map[string]voice{},
 	}
 	b.counted.b = b
-	if b.decided, err = json.Marshal([]any{o.Mel, o.Settings.Gates, o.Settings.MaxWER}); err != nil {
+	if !o.Speech {
+		b.sums = loadSums(sumsFile(folder))
+		if o.Repair {
+			clear(b.sums.known)
+		}
+	}
+	decided := []any{o.Mel, o.Settings.Gates, o.Settings.MaxWER}
+	if o.Layout != manifests.Packed { // the names of packed shards are older than layouts
+		decided = append(decided, o.Layout)
+	}
+	if b.decided, err = json.Marshal(decided); err != nil {
 		return nil, err
 	}
 	b.hasWavs = exists(folder.Path("wavs"))
@@ -84,7 +96,7 @@ func newBuilder(folder datasets.Folder, o Options) (*builder, error) {
 
 // learn takes in what the dataset holds.
 func (b *builder) learn(old *manifests.Dataset) error {
-	sameMel := old.HasMel(b.opts.Mel)
+	sameMel := old.HasShards(b.opts.Mel, b.opts.Layout)
 	if sameMel || b.opts.Mel == nil {
 		b.base = len(old.Shards)
 	}
@@ -192,6 +204,9 @@ func (b *builder) estimate() {
 		// Clips whose wav is there are not counted in AudioSeconds: their
 		// lengths are only known once they are read.
 		e.MelBytes = int64(audio * float64(m.Rate) / float64(m.Hop) * float64(m.NMels) * 2)
+		if b.opts.Layout == manifests.Padded {
+			e.MelBytes = int64(b.plan.Counts.New) * int64(m.PaddedFrames()*m.NMels*2)
+		}
 	}
 	e.Seconds = b.seconds / float64(e.Jobs)
 }

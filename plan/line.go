@@ -2,13 +2,10 @@ package plan
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"strconv"
 	"unicode/utf8"
 
@@ -47,13 +44,37 @@ func (b *builder) item(line corpus.Line) manifests.Item {
 	return it
 }
 
-// addSpeech decides a line that is to be spoken, once for each variant.
+// addSpeech decides a line that is to be spoken, in parts where it is too long.
 func (b *builder) addSpeech(ctx context.Context, line corpus.Line) error {
-	it := b.item(line)
-	var err error
-	if it.Text, err = tts.Clean(line.Text, b.opts.Settings.MaxChars); err != nil {
+	text, err := tts.Clean(line.Text, b.opts.Settings.MaxChars)
+	if err != nil {
 		return b.refuse(line, manifests.StageText, err)
 	}
+	texts, err := b.splitText(ctx, line, text)
+	if err != nil {
+		return err
+	}
+	if len(texts) < 2 {
+		return b.addText(ctx, line, text)
+	}
+	id := line.ID
+	if id == "" {
+		id = b.autoID(text)
+	}
+	for i, text := range texts {
+		line.ID, line.Text = partID(id, i), text
+		if err := b.addText(ctx, line, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addText decides a clean text, once for each variant.
+func (b *builder) addText(ctx context.Context, line corpus.Line, text string) error {
+	it := b.item(line)
+	it.Text = text
+	var err error
 	if b.opts.Lexicon.Hash() != "" {
 		if it.Spoken, err = tts.Clean(b.opts.Lexicon.Apply(line.Text), b.opts.Settings.MaxChars); err != nil {
 			return b.refuse(line, manifests.StageText, err)
@@ -159,26 +180,25 @@ func processing(g gates.Config) string {
 
 // addGiven decides a line that comes with its wav. The key is the hash of the
 // file's bytes: a file that was moved or copied is the same clip.
-func (b *builder) addGiven(line corpus.Line) error {
-	if line.Audio == "" {
-		return b.reject(line, manifests.StageCorpus, "no-audio", "the line names no wav")
-	}
-	path, err := filepath.Abs(line.Audio)
-	if err != nil {
-		return err
-	}
-	sum, err := hashFile(path)
+func (b *builder) addGiven(r read) error {
+	line := r.line
 	switch {
-	case errors.Is(err, os.ErrNotExist):
+	case line.Audio == "":
+		return b.reject(line, manifests.StageCorpus, "no-audio", "the line names no wav")
+	case errors.Is(r.wav.err, fs.ErrNotExist):
 		return b.reject(line, manifests.StageCorpus, "missing-audio", line.Audio+" does not exist")
-	case err != nil:
-		return b.reject(line, manifests.StageCorpus, "unreadable-audio", err.Error())
+	case r.wav.err != nil:
+		return b.reject(line, manifests.StageCorpus, "unreadable-audio", r.wav.err.Error())
 	}
 	it := b.item(line)
-	it.Text, it.Audio, it.Voice = line.Text, path, line.Voice
-	it.Key = manifests.NewKey("wav", soundVersion, strconv.Itoa(b.opts.Settings.Rate), sum)
+	it.Text, it.Audio, it.Voice = line.Text, r.path, line.Voice
+	content := hex.EncodeToString(r.wav.sum[:])
+	it.Key = manifests.NewKey("wav", soundVersion, strconv.Itoa(b.opts.Settings.Rate), content)
 	if it.ID == "" {
-		it.ID = b.autoID(sum)
+		it.ID = b.autoID(content)
+	}
+	if parts := b.parts(it); len(parts) > 0 {
+		return b.addParts(line, it, content, parts)
 	}
 	return b.enter(line, it)
 }
@@ -232,13 +252,3 @@ func (b *builder) tooLong(v voice, it manifests.Item) string {
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, f.Close())
-}

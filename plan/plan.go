@@ -28,6 +28,8 @@ type Options struct {
 	Speech bool
 	// Mel is nil where only wavs are wanted.
 	Mel *mel.Config
+	// Layout is that of the shards.
+	Layout manifests.Layout
 	// Voices resolves voice names and knows their fingerprints.
 	Voices *tts.Set
 	// Variety is what is drawn for lines that do not say.
@@ -75,35 +77,29 @@ func Make(ctx context.Context, folder datasets.Folder, src Source, o Options) (*
 	if err != nil {
 		return nil, err
 	}
-	return b.plan, nil
+	if !o.DryRun && !o.Speech {
+		err = b.sums.save(sumsFile(folder))
+	}
+	return b.plan, err
 }
 
 // read takes in the whole corpus and closes the last shard.
 func (b *builder) read(ctx context.Context, src Source) error {
 	b.items = manifests.NewWriter(&b.counted)
-	for {
-		line, err := src.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		var bad *corpus.BadLine
-		if err != nil && !errors.As(err, &bad) {
+	for more := true; more; {
+		batch, err := b.nextBatch(ctx, src)
+		if more = !errors.Is(err, io.EOF); more && err != nil {
 			return err
 		}
-		if b.plan.Counts.Lines++; b.plan.Counts.Lines%progressStep == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if b.opts.Progress != nil {
+		for _, r := range batch {
+			if b.plan.Counts.Lines++; b.plan.Counts.Lines%progressStep == 0 && b.opts.Progress != nil {
 				b.opts.Progress(b.plan.Counts.Lines)
 			}
+			if err := b.take(ctx, r); err != nil {
+				return err
+			}
 		}
-		if bad != nil {
-			err = b.reject(corpus.Line{Number: bad.Number, ID: bad.ID}, manifests.StageCorpus, bad.Reason, bad.Detail)
-		} else {
-			err = b.add(ctx, line)
-		}
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
@@ -115,15 +111,7 @@ func (b *builder) read(ctx context.Context, src Source) error {
 	return b.out.Flush()
 }
 
-const progressStep = 1 << 12
-
-// add decides one usable line.
-func (b *builder) add(ctx context.Context, line corpus.Line) error {
-	if b.opts.Speech {
-		return b.addSpeech(ctx, line)
-	}
-	return b.addGiven(line)
-}
+const progressStep = 1 << 10
 
 // enter takes in an item that has its key: unless its id is taken or its key
 // was rejected before, it gets its place.
@@ -178,6 +166,10 @@ func (b *builder) addToShard(it manifests.Item) error {
 	b.shard.Clips++
 	b.shard.Bytes = int64(b.counted.n) - b.shard.Offset
 	b.shardHash.Write(it.Key[:])
+	if b.opts.Layout == manifests.Padded { // such shards hold the texts too
+		text := manifests.NewKey(it.Text)
+		b.shardHash.Write(text[:])
+	}
 	if b.shard.Clips == b.opts.Settings.ShardSize {
 		b.closeShard()
 	}

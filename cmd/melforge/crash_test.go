@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -133,6 +134,9 @@ func TestKillAtRandomMoments(t *testing.T) {
 func killed(t *testing.T, random *rand.Rand, args []string, kills *int) (done bool) {
 	t.Helper()
 	cmd := tool(nil, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.WaitDelay = time.Second // a voice that outlives the tool may hold its output open
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +146,7 @@ func killed(t *testing.T, random *rand.Rand, args []string, kills *int) (done bo
 		return true
 	}
 	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("died by itself: %v", cmd.ProcessState)
+		t.Fatalf("died by itself: %v\n%s", cmd.ProcessState, &said)
 	}
 	*kills++
 	return false

@@ -48,7 +48,7 @@ func inspectText(dir string, in *datasets.Inspection) string {
 	if in.Mel == nil {
 		row("mels", "none yet: melforge mel %s", dir)
 	} else {
-		row("mels", "%s, %d Hz, %d mels, hop %d; %s frames", in.Mel.Name, in.Mel.Rate, in.Mel.NMels, in.Mel.Hop, count(t.Frames))
+		row("mels", "%s, %d Hz, %d mels, hop %d, %s; %s frames", in.Mel.Name, in.Mel.Rate, in.Mel.NMels, in.Mel.Hop, in.Layout, count(t.Frames))
 	}
 	row("bytes", "%s wav, %s shards", size(in.WavBytes), size(in.ShardBytes))
 	for i, s := range in.Shards {

@@ -82,6 +82,7 @@ type makeFlags struct {
 	maxWER                                     float64
 	versions                                   int
 	retry, repair, dryRun                      bool
+	long, layout                               string
 	cache                                      string
 }
 
@@ -113,6 +114,7 @@ func (a *app) makeCommand(k kind) *cobra.Command {
 	}
 	f.StringVar(&fl.lang, "lang", "", "the language for lines that name none, as in en")
 	f.StringVar(&fl.mel, "mel", "whisper-80", "mel configuration: "+strings.Join(mel.Presets(), ", ")+", or a YAML file (docs/mels.md)")
+	f.StringVar(&fl.layout, "layout", "packed", "how mels are stored: packed, the frames that hold sound; padded, whole arrays of equal size")
 	f.StringVar(&fl.engine, "engine", "auto", "what computes the mels: auto, cuda, cpu")
 	f.StringVar(&fl.devices, "devices", "", "GPUs to use, as in 0,1 (default: every healthy one)")
 	f.IntVar(&fl.level, "opt-level", 1, "how much is tuned on a GPU: 0 nothing, 1 by what it is, 2 by measuring")
@@ -124,6 +126,7 @@ func (a *app) makeCommand(k kind) *cobra.Command {
 		f.StringVar(&fl.augment, "augment", "", "also make noisy, reverberant, … versions of each clip: a YAML recipe (docs/augment.md)")
 		f.IntVar(&fl.versions, "augment-versions", 1, "how many of them")
 	}
+	f.StringVar(&fl.long, "long", "reject", "clips that are too long: reject them, or split texts by sentences and wavs without a text by pauses")
 	f.StringVar(&fl.maxRejects, "max-rejects", "10%", "exit with 3 if more lines are rejected: a number, or a part of all lines with %")
 	f.BoolVar(&fl.retry, "retry-rejects", false, "try again what an earlier run could not speak")
 	f.BoolVar(&fl.repair, "repair", false, "first check every file of the dataset, and make again what is missing or damaged")
@@ -202,6 +205,9 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 	if j.limit, err = parseLimit(fl.maxRejects); err != nil {
 		return nil, err
 	}
+	if err := j.checkLong(); err != nil {
+		return nil, err
+	}
 	j.places = locate()
 	if fl.cache != "" {
 		j.places.cache = fl.cache
@@ -210,13 +216,39 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 		Speech: k.speech, RetryRejects: fl.retry, Repair: fl.repair, DryRun: fl.dryRun, Jobs: fl.jobs,
 		Settings: manifests.Settings{
 			Format: fl.format, Lang: fl.lang, Rate: config.Rate, Seed: fl.seed,
-			ShardSize: fl.shardSize, MaxChars: fl.maxChars, Gates: fl.gates,
+			ShardSize: fl.shardSize, MaxChars: fl.maxChars, SplitLong: fl.long == "split", Gates: fl.gates,
 		},
 	}
 	if k.mels {
 		j.options.Mel = &config
+		if j.options.Layout, err = checkLayout(fl.layout, config); err != nil {
+			return nil, err
+		}
 	}
 	return j, j.loadAugment()
+}
+
+// checkLayout reads --layout.
+func checkLayout(text string, c mel.Config) (manifests.Layout, error) {
+	l, err := manifests.ParseLayout(text)
+	if err != nil {
+		return l, usagef("--layout: %w", err)
+	}
+	if l == manifests.Padded && c.PaddedFrames() == 0 {
+		return l, usagef("--layout padded: clips of %s have no fixed length to be padded to", c.Name)
+	}
+	return l, nil
+}
+
+// checkLong reads --long.
+func (j *job) checkLong() error {
+	switch {
+	case j.long != "reject" && j.long != "split":
+		return usagef("--long %s: want reject or split", j.long)
+	case j.long == "split" && j.remel:
+		return usagef("--long split: %s is a dataset, whose clips stay what they are; run the command that made it with --long split", j.source)
+	}
+	return nil
 }
 
 // melConfig is a preset, or a configuration of the user's own in a YAML file.

@@ -9,6 +9,7 @@ import (
 	"github.com/melforge/melforge/audio"
 	"github.com/melforge/melforge/datasets"
 	"github.com/melforge/melforge/manifests"
+	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/shards"
 )
 
@@ -30,16 +31,12 @@ func (m *making) settle(r *manifests.Result) []*clip {
 	return made
 }
 
-// mels computes the mels of all clips into the shard's file. Every length is
-// known by now, so each row is written in its place as it comes.
-func (m *making) mels(ctx context.Context, made []*clip) (_ *manifests.Shard, err error) {
-	keys, frames := make([]string, len(made)), make([]int, len(made))
-	for i, c := range made {
-		keys[i], frames[i] = c.Key.String(), c.Frames
-	}
+// write writes the mels of all clips into the shard's file. Every length is
+// known by now, so each row goes to its place.
+func (m *making) write(ctx context.Context, made []*clip) (_ *manifests.Shard, err error) {
 	file := datasets.ShardFile(m.shard.Name)
 	start := time.Now()
-	w, err := shards.Create(m.folder.Path(file), *m.plan.Mel, keys, frames)
+	w, err := m.create(m.folder.Path(file), made)
 	m.cost.write.since(start)
 	if err != nil {
 		return nil, err
@@ -50,7 +47,7 @@ func (m *making) mels(ctx context.Context, made []*clip) (_ *manifests.Shard, er
 		}
 	}()
 	err = group(ctx, len(made), m.forge.jobs, func(ctx context.Context, i int) error {
-		return m.mel(ctx, made[i], i, w)
+		return m.put(ctx, made[i], i, w)
 	})
 	if err != nil {
 		return nil, err
@@ -65,39 +62,51 @@ func (m *making) mels(ctx context.Context, made []*clip) (_ *manifests.Shard, er
 	return &s, nil
 }
 
-// mel computes one clip into its row.
-func (m *making) mel(ctx context.Context, c *clip, row int, w *shards.Writer) error {
-	start := time.Now()
+// create starts the shard's file.
+func (m *making) create(path string, made []*clip) (*shards.Writer, error) {
+	keys, texts, frames := make([]string, len(made)), make([]string, len(made)), make([]int, len(made))
+	for i, c := range made {
+		keys[i], texts[i], frames[i] = c.Key.String(), c.text, c.Frames
+	}
+	if m.plan.Layout == manifests.Padded {
+		return shards.CreatePadded(path, *m.plan.Mel, keys, texts, frames)
+	}
+	return shards.Create(path, *m.plan.Mel, keys, frames)
+}
+
+// put writes one clip's row.
+func (m *making) put(ctx context.Context, c *clip, row int, w *shards.Writer) error {
+	if c.kept {
+		start := time.Now()
+		err := w.Put(row, c.mel)
+		m.cost.write.since(start)
+		c.mel = mel.Mel{}
+		return err
+	}
 	samples, err := m.samples(c)
 	if err != nil {
 		return err
 	}
-	place, err := m.forge.engine.Clip(ctx, len(samples))
+	place, err := m.reserve(ctx, samples)
 	if err != nil {
 		return err
 	}
 	defer place.Release()
-	copy(place.Samples(), samples)
-	c.samples = nil
-	mel, err := place.Compute(ctx)
+	start := time.Now()
+	v, err := place.Compute(ctx)
 	m.cost.mel.since(start)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Audio, err)
 	}
 	start = time.Now()
-	err = w.Put(row, mel)
-	m.cost.write.since(start)
-	if err == nil && m.countsMels() {
-		m.forge.progress.clip(c.Samples)
-	}
-	return err
+	defer func() { m.cost.write.since(start) }()
+	return w.Put(row, v)
 }
 
-// samples gives the clip's samples, reading them again if they were not kept.
+// samples reads those of a clip again.
 func (m *making) samples(c *clip) ([]int16, error) {
-	if c.samples != nil {
-		return c.samples, nil
-	}
+	start := time.Now()
+	defer func() { m.cost.wav.since(start) }()
 	pcm, err := audio.ReadWAV(m.folder.Path(c.Audio))
 	if err != nil {
 		return nil, err

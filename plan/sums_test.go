@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/melforge/melforge/manifests"
+)
+
+// later is a memory whose clock is an hour ahead, so that files count as settled.
+func later(t *testing.T, path string) *sums {
+	t.Helper()
+	s := loadSums(path)
+	s.now = func() time.Time { return time.Now().Add(time.Hour) }
+	return s
+}
+
+func TestSumsRemember(t *testing.T) {
+	dir := t.TempDir()
+	memory, file := filepath.Join(dir, "sums"), filepath.Join(dir, "a.wav")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(s *sums, text string) {
+		t.Helper()
+		got, err := s.files(context.Background(), []string{file, "", filepath.Join(dir, "gone")})
+		if err != nil || got[0].err != nil || got[0].sum != sha256.Sum256([]byte(text)) || got[2].err == nil {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	write("one")
+	s := later(t, memory)
+	want(s, "one")
+	if err := s.save(memory); err != nil {
+		t.Fatal(err)
+	}
+	// What is remembered is not read: a lie in the memory shows.
+	s = later(t, memory)
+	if len(s.known) != 1 {
+		t.Fatalf("%d are known", len(s.known))
+	}
+	for k := range s.known {
+		s.known[k] = sha256.Sum256([]byte("a lie"))
+	}
+	want(s, "a lie")
+	// Another content of the same length and time of change is seen all the same.
+	st, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("two")
+	if err := os.Chtimes(file, st.ModTime(), st.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if inode(st) != "" {
+		want(later(t, memory), "two")
+	}
+	// A file that has just changed is not trusted to stay what it is.
+	s = loadSums(memory)
+	write("new")
+	want(s, "new")
+	if len(s.current) != 0 {
+		t.Error("a file that changed a moment ago is remembered")
+	}
+}
+
+func TestDamagedSums(t *testing.T) {
+	var b bytes.Buffer
+	if err := writeSums(&b, []remembered{{manifests.NewKey("a"), sum{1}}, {manifests.NewKey("b"), sum{2}}}); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := readSums(bytes.NewReader(b.Bytes())); err != nil || len(known) != 2 || known[manifests.NewKey("b")] != (sum{2}) {
+		t.Fatalf("%v, %v", known, err)
+	}
+	path := filepath.Join(t.TempDir(), "sums")
+	for i := range b.Len() {
+		bad := bytes.Clone(b.Bytes())
+		bad[i] ^= 1
+		for name, content := range map[string][]byte{"changed": bad, "cut": b.Bytes()[:i]} {
+			if _, err := readSums(bytes.NewReader(content)); err == nil {
+				t.Fatalf("%s at %d: it was believed", name, i)
+			}
+			if i > 0 {
+				continue
+			}
+			if err := os.WriteFile(path, content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if s := loadSums(path); len(s.known) != 0 {
+				t.Errorf("%s: %d are known", name, len(s.known))
+			}
+		}
+	}
+}
+
+func FuzzReadSums(f *testing.F) {
+	var b bytes.Buffer
+	if err := writeSums(&b, []remembered{{manifests.NewKey("a"), sum{1}}}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte(sumsMagic + "\xff\xff\xff\xff\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		known, err := readSums(bytes.NewReader(content))
+		if err == nil && len(known) > len(content)/48 {
+			t.Fatalf("%d sums in %d bytes", len(known), len(content))
+		}
+	})
+}
