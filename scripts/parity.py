@@ -9,15 +9,15 @@ float64 within 1e-4.
 """
 
 import argparse
+import json
 import pathlib
-import shutil
 import struct
 import subprocess
 import sys
 import time
+import wave
 
 import numpy as np
-import soxr
 import torch
 import whisper
 from transformers import WhisperFeatureExtractor
@@ -26,13 +26,6 @@ from transformers.audio_utils import mel_filter_bank
 ROOT = pathlib.Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "mel" / "testdata"))
 LONGEST = 480000
-SENTENCES = [
-    "Mels, once and for all.",
-    "The quick brown fox jumps over the lazy dog, and then it sits down.",
-    "She sells sea shells on the sea shore; the shells she sells are sea shells, I'm sure.",
-    "Seven hundred and forty-two thousand, one hundred and ninety-six.",
-    "What is the weather like in Reykjavik today? Cold, windy, and beautiful.",
-]
 
 
 class Melforge:
@@ -76,26 +69,32 @@ class Reference:
         return (np.maximum(logs, floor) + 4) / 4, (max(-10.0, floor) + 4) / 4
 
 
-def speak():
-    """Speech at 16 kHz: espeak-ng's if it is there, and the golden clip."""
-    voices = [np.fromfile(ROOT / "mel" / "testdata" / "speech.s16", "<i2")]
-    if not shutil.which("espeak-ng"):
-        print("parity: espeak-ng is missing, so that all speech is the golden clip")
-        return voices
-    for voice in ("en-us", "en-gb", "de", "fr-fr"):
-        for i, text in enumerate(SENTENCES):
-            out = subprocess.run(
-                ["espeak-ng", "-v", voice, "-s", str(130 + 30 * i), "--stdout", text], capture_output=True, check=True
-            ).stdout
-            voices.append(soxr.resample(np.frombuffer(out[44:], "<i2"), 22050, 16000))
-    return voices
+def speech(folder):
+    """What was spoken, by its engine: the dataset's wavs, and the golden clip."""
+    said = {"golden": [np.fromfile(ROOT / "mel" / "testdata" / "speech.s16", "<i2")]}
+    for line in (folder / "manifest.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        with wave.open(str(folder / entry["audio_filepath"])) as w:
+            assert (w.getframerate(), w.getnchannels(), w.getsampwidth()) == (16000, 1, 2), entry
+            samples = np.frombuffer(w.readframes(w.getnframes()), "<i2")
+        said.setdefault(entry["voice"].split("/")[0], []).append(samples)
+    assert {"piper", "espeak"} <= said.keys(), f"no speech of both engines in {folder}"
+    return said
 
 
-def clips(count, rng, voices):
+def clips(count, rng, said):
     """Kinds and clips: the borders first, then everything at random."""
+    utterances = [(engine, v) for engine in sorted(said) for v in said[engine]]
 
     def noise(n, amplitude=32767):
         return rng.integers(-amplitude - 1, amplitude + 1, n)
+
+    def spoken(n, whole):
+        engine, v = utterances[rng.integers(len(utterances))]
+        if whole:
+            return f"speech, {engine}", v[:LONGEST]
+        at = int(rng.integers(0, max(1, len(v) - 400)))
+        return f"speech, {engine}", v[at : at + n] * rng.random()
 
     for n in (0, 1, 2, 199, 200, 201, 399, 400, 401, LONGEST - 201, LONGEST - 200, LONGEST - 1, LONGEST):
         yield "border", noise(n)
@@ -105,9 +104,7 @@ def clips(count, rng, voices):
         t = np.arange(n)
         kind = i % 10
         if kind < 4:
-            v = voices[rng.integers(len(voices))]
-            at = int(rng.integers(0, max(1, len(v) - 400)))
-            yield "speech", v[at : at + n] * rng.random()
+            yield spoken(n, whole=kind == 0)
         elif kind == 4:
             yield "noise", noise(n, int(2 ** rng.uniform(0, 15)))
         elif kind == 5:
@@ -125,7 +122,7 @@ def clips(count, rng, voices):
             yield "loud then faint", np.where(t < n / 2, x, rng.integers(-2, 3, n))
 
 
-def whisper_parity(command, count, mels):
+def whisper_parity(command, count, mels, said):
     ours, exact = Melforge(command, f"whisper-{mels}", mels), Reference(mels)
     extractor = WhisperFeatureExtractor(feature_size=mels)
 
@@ -142,7 +139,7 @@ def whisper_parity(command, count, mels):
     worst, fp16, values, seen, failed = {}, 0, 0, {}, 0
     start = time.time()
     rng = np.random.default_rng(2024)
-    for i, (kind, x) in enumerate(clips(count, rng, speak())):
+    for i, (kind, x) in enumerate(clips(count, rng, said)):
         x = np.clip(np.round(x), -32768, 32767).astype(np.int16)
         seen[kind] = seen.get(kind, 0) + 1
         (got, pad), (want, want_pad) = ours(x), exact(x)
@@ -174,7 +171,7 @@ def whisper_parity(command, count, mels):
     return failed
 
 
-def preset_parity(command, wheel, count):
+def preset_parity(command, wheel, count, said):
     import make_presets as golden
 
     failed = 0
@@ -187,11 +184,11 @@ def preset_parity(command, wheel, count):
     ):
         ours, worst, own, n = Melforge(command, preset, 80), 0.0, 0.0, 0
         rng = np.random.default_rng(7)
-        for kind, x in clips(count, rng, speak()):
+        for kind, x in clips(count, rng, said):
             x = np.clip(np.round(x), -32768, 32767).astype(np.int16)
             # The libraries refuse shorter clips; and where a frame is constant,
             # or normalised over next to nothing, they show rounding only.
-            if len(x) < 1600 or len(x) > 48000 or kind not in ("speech", "noise"):
+            if len(x) < 1600 or len(x) > 48000 or kind.split(",")[0] not in ("speech", "noise"):
                 continue
             got, want = ours(x)[0], compute(x).numpy().T
             assert got.shape == want.shape, (preset, len(x), got.shape, want.shape)
@@ -210,11 +207,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("command")
     parser.add_argument("wheel")
+    parser.add_argument("speech", type=pathlib.Path, help="a dataset with wavs of piper's and espeak's voices")
     parser.add_argument("--clips", type=int, default=10000)
     args = parser.parse_args()
-    failed = sum(whisper_parity(args.command, args.clips, mels) for mels in (80, 128))
+    said = speech(args.speech)
+    print("speech:", ", ".join(f"{len(v)} clips of {k}" for k, v in sorted(said.items())))
+    failed = sum(whisper_parity(args.command, args.clips, mels, said) for mels in (80, 128))
     print()
-    failed += preset_parity(args.command, args.wheel, max(100, args.clips // 20))
+    failed += preset_parity(args.command, args.wheel, max(100, args.clips // 20), said)
     sys.exit(f"parity: {failed} failures" if failed else None)
 
 
