@@ -1,12 +1,14 @@
 module github.com/melforge/melforge
 
-go 1.26.0
+go 1.26.5
 
 tool honnef.co/go/tools/cmd/staticcheck
 
 require (
 	github.com/apache/beam/sdks/v2 v2.77.0
 	github.com/go-audio/wav v1.1.0
+	github.com/gomlx/compute v0.1.6
+	github.com/gomlx/gomlx v0.28.8
 	github.com/klauspost/compress v1.20.3
 	github.com/rs/zerolog v1.35.1
 	github.com/spf13/cobra v1.10.2
@@ -24,6 +26,7 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
+	k8s.io/klog/v2 v2.140.0 // indirect
 )
 
 require (
@@ -60,6 +63,7 @@ require (
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/golang-cz/devslog v0.0.17 // indirect
+	github.com/gomlx/go-xla v0.4.5
 	github.com/google/pprof v0.0.0-20260507013755-92041b743c96 // indirect
 	github.com/google/s2a-go v0.1.9 // indirect
 	github.com/google/uuid v1.6.0 // indirect

@@ -33,6 +33,8 @@ var mayImport = map[string][]string{
 	"plan":      {"augment", "commit", "corpus", "datasets", "gates", "manifests", "mel", "tts"},          // decides, never works
 	"forge":     {"audio", "augment", "commit", "datasets", "gates", "manifests", "mel", "shards", "tts"}, // works, never decides
 
+	"trainer": {"commit", "manifests", "mel", "shards"}, // reads what the others made, and makes nothing of it again
+
 	"transforms": {"datasets", "forge", "manifests", "mel", "tts"}, // Beam around the forge
 	"pipelines":  {"manifests", "transforms"},                      // the graphs
 }
@@ -43,7 +45,8 @@ var onlyIn = map[string][]string{
 	"gonum.org/v1/hdf5":                      {"shards"},                                  // one owner of the C library
 	"github.com/k2-fsa/sherpa-onnx-go-linux": {"cmd/melforge-tts"},                        // it can end its process
 	"github.com/amitybell/":                  {"cmd/melforge-tts"},
-	"gorgonia.org/cu":                        {"cmd/melforge-cuda"}, // it ends its process where there is no GPU
+	"gorgonia.org/cu":                        {"cmd/melforge-cuda"},             // it ends its process where there is no GPU
+	"github.com/gomlx/":                      {"trainer", "cmd/melforge-train"}, // making a dataset needs no tensors
 	"github.com/go-audio/":                   {"audio"},
 	"github.com/spf13/":                      {"cmd"},
 	"github.com/rs/zerolog":                  {"cmd"}, // libraries return errors, commands log
