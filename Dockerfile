@@ -27,12 +27,12 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
 	boot=github.com/apache/beam/sdks/v2/go/container; \
 	export CGO_ENABLED=1 GOFLAGS='-trimpath -buildvcs=false -tags=osusergo'; \
 	mkdir -p /out/melforge/bin/lib /out/beam; \
-	go build -ldflags '-s -w' -o /out/melforge/bin/ ./cmd/melforge; \
+	go build -ldflags '-s -w' -o /out/melforge/bin/ ./cmd/melforge ./cmd/melforge-train; \
 	go build -ldflags '-s -w -r $ORIGIN/lib' -o /out/melforge/bin/ ./cmd/melforge-tts; \
 	go build -ldflags '-s -w' -o /out/beam/boot "$boot"; \
 	sherpa=$(go list -m -f '{{.Dir}}' github.com/k2-fsa/sherpa-onnx-go-linux)/lib/$(uname -m)-unknown-linux-gnu; \
 	install -m 644 "$sherpa/libsherpa-onnx-c-api.so" "$sherpa/libonnxruntime.so" /out/melforge/bin/lib/; \
-	go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}' ./cmd/melforge ./cmd/melforge-tts "$boot" \
+	go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}' ./cmd/melforge ./cmd/melforge-train ./cmd/melforge-tts "$boot" \
 	| sort -u | while read -r path dir; do \
 		find "$dir" -maxdepth 1 -type f '(' -iname 'LICEN[CS]E*' -o -iname 'COPYING*' -o -iname 'NOTICE*' -o -iname 'MODEL_CARD*' ')' \
 			-exec install -D -m 644 -t "/out/melforge/licenses/$path" '{}' +; \

@@ -88,11 +88,15 @@ func benchmarkOverhead(b *testing.B, opts tts.Options, name string, n int) {
 		o.texts = append(o.texts, fmt.Sprintf("Sentence %d says that the committee agreed on the late report.", i))
 	}
 	o.engine(b) // loads the voice
-	var clips, forge, pipeline, beam, cpu []float64
+	var clips, forge, pipeline, beam, cpu, alone, busy, voices []float64
 	for b.Loop() {
 		engine := measured(b, func() { o.engine(b) })
 		shard := measured(b, func() { o.forge(b) })
-		whole := measured(b, func() { o.pipeline(b) })
+		var speech float64
+		whole := measured(b, func() { speech = o.pipeline(b) })
+		alone = append(alone, 100*engine.cpu/engine.wall/float64(o.jobs))
+		busy = append(busy, 100*whole.cpu/whole.wall/float64(o.jobs))
+		voices = append(voices, 100*speech/whole.wall/float64(o.jobs))
 		clips = append(clips, float64(n)/engine.wall)
 		forge = append(forge, 100*(shard.wall/engine.wall-1))
 		pipeline = append(pipeline, 100*(whole.wall/engine.wall-1))
@@ -105,6 +109,11 @@ func benchmarkOverhead(b *testing.B, opts tts.Options, name string, n int) {
 	b.ReportMetric(median(pipeline), "%pipeline-over-engine")
 	b.ReportMetric(median(beam), "%pipeline-over-forge")
 	b.ReportMetric(median(cpu), "%pipeline-over-engine-CPU")
+	// Whether every core works from the first clip to the last: the voices
+	// alone, everything, and the part of the time in which all voices speak.
+	b.ReportMetric(median(alone), "%cores-busy-engine")
+	b.ReportMetric(median(busy), "%cores-busy-pipeline")
+	b.ReportMetric(median(voices), "%voices-busy-pipeline")
 }
 
 func median(x []float64) float64 {
@@ -230,8 +239,8 @@ func (o *overhead) forge(b *testing.B) {
 	wg.Wait()
 }
 
-// pipeline does everything.
-func (o *overhead) pipeline(b *testing.B) {
+// pipeline does everything and returns the seconds that voices spoke.
+func (o *overhead) pipeline(b *testing.B) float64 {
 	folder, _ := o.prepare(b)
 	proc := transforms.Open(transforms.Host{Voices: o.voices, Engine: func(_ transforms.Engine, c mel.Config, jobs int) (mel.Engine, error) {
 		return mel.NewCPU(c, jobs)
@@ -244,4 +253,5 @@ func (o *overhead) pipeline(b *testing.B) {
 	if sum.Spoken != int64(len(o.texts)) {
 		b.Fatalf("%d clips spoken, want %d", sum.Spoken, len(o.texts))
 	}
+	return sum.Cost.Speech
 }

@@ -10,17 +10,19 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/melforge/melforge/cmd/internal/terminal"
 )
 
 // app is one invocation of the tool.
 type app struct {
-	ui     *ui
+	ui     *terminal.UI
 	root   *cobra.Command
 	config string // file given with --config
 }
 
 func newApp(out, errw io.Writer) *app {
-	a := &app{ui: newUI(out, errw)}
+	a := &app{ui: terminal.New("melforge", out, errw)}
 	a.root = &cobra.Command{
 		Use:   "melforge",
 		Short: "Text in, training-ready mels out, computed once and never again during training",
@@ -36,9 +38,9 @@ HDF5 shards, before training starts. Run again, it does only what is new.
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.loadConfig(cmd); err != nil {
-				return &usageError{err}
+				return terminal.Misuse(err)
 			}
-			return a.ui.setup()
+			return a.ui.Setup()
 		},
 		// Without a command there is nothing to do but to explain.
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,10 +54,9 @@ HDF5 shards, before training starts. Run again, it does only what is new.
 	a.root.SetOut(out)
 	a.root.SetErr(errw)
 	a.root.CompletionOptions.HiddenDefaultCmd = true
-	a.root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	a.root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return terminal.Misuse(err) })
 	f := a.root.PersistentFlags()
-	f.BoolVar(&a.ui.json, "json", false, "print one JSON object a line, each with a message_type")
-	f.StringVar(&a.ui.level, "log-level", "warn", "log to stderr from this level on: debug, info, warn, error")
+	a.ui.AddFlags(f)
 	f.StringVar(&a.config, "config", "", "read flags from this YAML file; flags on the command line win")
 	a.root.AddCommand(
 		a.makeCommand(runKind), a.makeCommand(synthKind), a.makeCommand(melKind), a.makeCommand(planKind),
@@ -91,7 +92,7 @@ func (a *app) external(args []string) error {
 	if s := a.root.SuggestionsFor(args[0]); len(s) > 0 {
 		msg += ", did you mean " + strings.Join(s, " or ") + "?"
 	}
-	return usagef("%s", msg)
+	return terminal.Usagef("%s", msg)
 }
 
 // sibling finds a program of ours: beside this one, else in the PATH.
@@ -109,18 +110,4 @@ func sibling(name string) (string, error) {
 func executable(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0
-}
-
-// oneArg wants exactly one argument and says which.
-func oneArg(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch len(args) {
-		case 1:
-			return nil
-		case 0:
-			return usagef("%s: name the %s", cmd.CommandPath(), what)
-		default:
-			return usagef("%s: one %s, not %d (%s)", cmd.CommandPath(), what, len(args), strings.Join(args, " "))
-		}
-	}
 }

@@ -15,7 +15,7 @@ func (a *app) beamCommand() *cobra.Command {
   melforge run corpus.txt --out /shared/dataset --runner flink --endpoint host:8099 --environment_type EXTERNAL --environment_config host:50000`,
 		RunE: func(*cobra.Command, []string) error {
 			flag.VisitAll(func(f *flag.Flag) {
-				a.ui.message("flag", map[string]string{"name": f.Name, "usage": f.Usage, "default": f.DefValue},
+				a.ui.Message("flag", map[string]string{"name": f.Name, "usage": f.Usage, "default": f.DefValue},
 					fmt.Sprintf("  --%-36s %s\n", f.Name, f.Usage))
 			})
 			return nil

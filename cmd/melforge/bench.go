@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/melforge/melforge/bench"
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/gpu"
 	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/transforms"
@@ -56,11 +57,11 @@ func (fl *benchFlags) choose(c *cobra.Command) (transforms.Engine, mel.Config, e
 		return e, mel.Config{}, err
 	}
 	if fl.jobs < 1 {
-		return e, mel.Config{}, usagef("--jobs %d: want 1 or more", fl.jobs)
+		return e, mel.Config{}, terminal.Usagef("--jobs %d: want 1 or more", fl.jobs)
 	}
 	config, err := melConfig(fl.mel)
 	if err != nil {
-		return e, config, &usageError{err}
+		return e, config, terminal.Misuse(err)
 	}
 	return e, config, nil
 }
@@ -90,9 +91,9 @@ how far they overlap.`,
 
 func (a *app) benchMel(ctx context.Context, fl *benchFlags, e transforms.Engine, config mel.Config) (err error) {
 	if !(fl.seconds > 0) || fl.clip < 0 {
-		return usagef("--seconds %g --clip %g: want something to measure", fl.seconds, fl.clip)
+		return terminal.Usagef("--seconds %g --clip %g: want something to measure", fl.seconds, fl.clip)
 	}
-	engine, err := openEngine(e, config, fl.jobs, a.ui.log)
+	engine, err := openEngine(e, config, fl.jobs, a.ui.Log)
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (a *app) benchMel(ctx context.Context, fl *benchFlags, e transforms.Engine,
 	if err = errors.Join(err, engine.Close()); err != nil {
 		return err
 	}
-	a.ui.message("bench_mel", r, melReportText(r, workers))
+	a.ui.Message("bench_mel", r, melReportText(r, workers))
 	if engine.Name() != "cuda" {
 		return nil
 	}
@@ -119,7 +120,7 @@ func (a *app) benchMel(ctx context.Context, fl *benchFlags, e transforms.Engine,
 	if err != nil {
 		return err
 	}
-	a.ui.message("bench_gpu", g, gpuReportText(g))
+	a.ui.Message("bench_gpu", g, gpuReportText(g))
 	return nil
 }
 
@@ -179,13 +180,13 @@ shards have with nothing in between. Everything is removed afterwards.`,
 func (a *app) benchE2E(ctx context.Context, fl *benchFlags, e transforms.Engine, config mel.Config) error {
 	longest := float64(config.MaxSamples()) / float64(config.Rate)
 	if fl.files < 1 || !(fl.shortest >= 0.2 && fl.shortest <= fl.widest && fl.widest <= longest) {
-		return usagef("--files %d --shortest %g --longest %g: want files of 0.2 to %g s", fl.files, fl.shortest, fl.widest, longest)
+		return terminal.Usagef("--files %d --shortest %g --longest %g: want files of 0.2 to %g s", fl.files, fl.shortest, fl.widest, longest)
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	a.ui.status(fmt.Sprintf("measuring with %d wavs", fl.files))
+	a.ui.Status(fmt.Sprintf("measuring with %d wavs", fl.files))
 	r, err := bench.EndToEnd{
 		Tool: []string{self, "mel", "--mel", fl.mel, "--engine", e.Name, "--devices", e.Devices,
 			"--opt-level", fmt.Sprint(e.Level), "--jobs", fmt.Sprint(fl.jobs)},
@@ -194,7 +195,7 @@ func (a *app) benchE2E(ctx context.Context, fl *benchFlags, e transforms.Engine,
 	if err != nil {
 		return err
 	}
-	a.ui.message("bench_e2e", r, fmt.Sprintf(`%d wavs, %.1f h of audio, into %d shards
+	a.ui.Message("bench_e2e", r, fmt.Sprintf(`%d wavs, %.1f h of audio, into %d shards
   melforge mel           %7.2f s  %8.0f files/s
   reading those raw      %7.2f s  %s/s
   writing these raw      %7.2f s  %s/s, synced

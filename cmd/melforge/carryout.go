@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/corpus"
 	"github.com/melforge/melforge/datasets"
 	"github.com/melforge/melforge/manifests"
@@ -21,7 +22,7 @@ func (a *app) makePlan(ctx context.Context, j *job) (*manifests.Plan, error) {
 	tick := newTicker()
 	j.options.Progress = func(lines int) {
 		if tick.due() {
-			a.ui.status(fmt.Sprintf("planning: %d lines", lines))
+			a.ui.Status(fmt.Sprintf("planning: %d lines", lines))
 		}
 	}
 	if j.remel {
@@ -33,7 +34,7 @@ func (a *app) makePlan(ctx context.Context, j *job) (*manifests.Plan, error) {
 		s := old.Settings
 		s.ShardSize = j.shardSize
 		if s.Rate != j.options.Settings.Rate {
-			return nil, usagef("--mel %s needs wavs at %d Hz, %s has them at %d Hz: run synth with --mel %s",
+			return nil, terminal.Usagef("--mel %s needs wavs at %d Hz, %s has them at %d Hz: run synth with --mel %s",
 				j.mel, j.options.Settings.Rate, j.source, s.Rate, j.mel)
 		}
 		j.options.Settings = s
@@ -80,7 +81,7 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 	if err := j.folder.SavePlan(p); err != nil {
 		return err
 	}
-	a.ui.goOn = commandLine(os.Args)
+	a.ui.GoOn = commandLine(os.Args)
 	sum, err := a.runPipeline(ctx, j, p)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 
 // runPipeline runs the Beam job with a progress line beside it.
 func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipelines.Summary, error) {
-	proc := transforms.Open(host(j.options.Voices, a.ui.log))
+	proc := transforms.Open(host(j.options.Voices, a.ui.Log))
 	defer proc.Close()
 	// Beam's local runner leaves a temporary file behind at every run.
 	scratch, err := j.folder.Scratch()
@@ -111,7 +112,7 @@ func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipel
 	if err := os.Setenv("TMPDIR", scratch); err != nil {
 		return pipelines.Summary{}, err
 	}
-	if err := initBeam(a.ui.log); err != nil {
+	if err := initBeam(a.ui.Log); err != nil {
 		return pipelines.Summary{}, err
 	}
 	show := a.showProgress(j, p, proc)
@@ -120,7 +121,7 @@ func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipel
 	})
 	show.stop()
 	if err != nil {
-		a.ui.log.Debug().Err(err).Msg("the runner's own words")
+		a.ui.Log.Debug().Err(err).Msg("the runner's own words")
 		if first := proc.Err(); first != nil {
 			err = first
 		}

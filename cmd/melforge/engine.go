@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/gpu"
 	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/transforms"
@@ -26,15 +27,15 @@ func chooseEngine(f *pflag.FlagSet, fl *makeFlags) (transforms.Engine, error) {
 	if v := os.Getenv("MELFORGE_OPT_LEVEL"); v != "" && !f.Changed("opt-level") {
 		n, err := strconv.Atoi(v)
 		if err != nil {
-			return e, usagef("MELFORGE_OPT_LEVEL=%s: want 0, 1 or 2", v)
+			return e, terminal.Usagef("MELFORGE_OPT_LEVEL=%s: want 0, 1 or 2", v)
 		}
 		e.Level = n
 	}
 	if e.Name != "auto" && e.Name != "cpu" && e.Name != "cuda" {
-		return e, usagef("--engine %s: want auto, cuda or cpu", e.Name)
+		return e, terminal.Usagef("--engine %s: want auto, cuda or cpu", e.Name)
 	}
 	if e.Level < 0 || e.Level > gpu.MaxLevel {
-		return e, usagef("--opt-level %d: want 0, 1 or 2", e.Level)
+		return e, terminal.Usagef("--opt-level %d: want 0, 1 or 2", e.Level)
 	}
 	_, err := parseDevices(e.Devices)
 	return e, err
@@ -49,7 +50,7 @@ func parseDevices(s string) ([]int, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || n < 0 {
-			return nil, usagef("--devices %s: want numbers as in 0,1", s)
+			return nil, terminal.Usagef("--devices %s: want numbers as in 0,1", s)
 		}
 		out = append(out, n)
 	}

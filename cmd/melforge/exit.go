@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+
+	"github.com/melforge/melforge/cmd/internal/terminal"
 )
 
 // Exit codes. exitHelp says the same to people.
@@ -23,14 +25,6 @@ const exitHelp = `Exit codes:
   130  interrupted; the same command goes on from there`
 
 var errInterrupted = errors.New("interrupted")
-
-// usageError is a mistake in flags, arguments or configuration.
-type usageError struct{ err error }
-
-func (u *usageError) Error() string { return u.err.Error() }
-func (u *usageError) Unwrap() error { return u.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // rejectsError is a finished run with too many rejects.
 type rejectsError struct {
@@ -56,25 +50,25 @@ func (p *problemsError) Error() string {
 
 // exit reports an error and gives the process its exit code.
 func (a *app) exit(err error) int {
-	var usage *usageError
+	var usage *terminal.Usage
 	var rejects *rejectsError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errInterrupted):
-		a.ui.interrupted()
+		a.ui.Interrupted("nothing was begun", "what is complete is kept")
 		return exitInterrupted
 	case errors.As(err, &usage):
-		a.ui.fail(err, "melforge help shows the commands and their flags")
+		a.ui.Fail(err, "melforge help shows the commands and their flags")
 		return exitUsage
 	case errors.As(err, &rejects):
-		a.ui.fail(err, "")
+		a.ui.Fail(err, "")
 		return exitRejects
 	case errors.Is(err, syscall.ENOSPC):
-		a.ui.fail(err, "free some space and run the same command again: what is complete is kept")
+		a.ui.Fail(err, "free some space and run the same command again: what is complete is kept")
 		return exitFailed
 	default:
-		a.ui.fail(err, "")
+		a.ui.Fail(err, "")
 		return exitFailed
 	}
 }

@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/datasets"
 )
 
 func (a *app) gcCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use: "gc DIR", Short: "Remove files that the dataset no longer names", Args: oneArg("dataset's folder"),
+		Use: "gc DIR", Short: "Remove files that the dataset no longer names", Args: terminal.OneArg("dataset's folder"),
 		Long: `Removes wavs, shards and old manifests that dataset.json and the manifest do not
 name any more, and what interrupted runs left behind. Files that melforge did
 not make are left alone.`,
@@ -45,7 +46,7 @@ func (a *app) gc(dir string, dryRun bool) (err error) {
 	for _, g := range garbage {
 		bytes += g.Bytes
 		if dryRun {
-			a.ui.message("garbage", g, g.File+"\n")
+			a.ui.Message("garbage", g, g.File+"\n")
 		}
 	}
 	verb := "removed"
@@ -54,7 +55,7 @@ func (a *app) gc(dir string, dryRun bool) (err error) {
 	} else if err := f.Remove(garbage); err != nil {
 		return err
 	}
-	a.ui.message("gc", map[string]any{"files": len(garbage), "bytes": bytes, "dry_run": dryRun},
+	a.ui.Message("gc", map[string]any{"files": len(garbage), "bytes": bytes, "dry_run": dryRun},
 		fmt.Sprintf("%s: %s %s files, %s\n", dir, verb, count(len(garbage)), size(bytes)))
 	return nil
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/datasets"
 )
 
 func (a *app) inspectCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "inspect DIR", Short: "Say what is in a dataset", Args: oneArg("dataset's folder"),
+		Use: "inspect DIR", Short: "Say what is in a dataset", Args: terminal.OneArg("dataset's folder"),
 		Long: "Prints a dataset's counts, hours, durations, voices, shards and configuration.",
 		Example: `  melforge inspect dataset
   melforge inspect dataset --json`,
@@ -26,7 +27,7 @@ func (a *app) inspect(dir string) error {
 	if err != nil {
 		return err
 	}
-	a.ui.message("inspect", in, inspectText(dir, in))
+	a.ui.Message("inspect", in, inspectText(dir, in))
 	return nil
 }
 

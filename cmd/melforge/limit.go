@@ -3,6 +3,8 @@ package main
 import (
 	"strconv"
 	"strings"
+
+	"github.com/melforge/melforge/cmd/internal/terminal"
 )
 
 // rejectLimit is --max-rejects: a number of lines or a part of them all.
@@ -15,7 +17,7 @@ func parseLimit(s string) (rejectLimit, error) {
 	num, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
 	n, err := strconv.ParseFloat(num, 64)
 	if err != nil || n < 0 || percent && n > 100 || !percent && n != float64(int64(n)) {
-		return rejectLimit{}, usagef("--max-rejects %s: want a number of lines, or a part as in 5%%", s)
+		return rejectLimit{}, terminal.Usagef("--max-rejects %s: want a number of lines, or a part as in 5%%", s)
 	}
 	return rejectLimit{n, percent}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/corpus"
 	"github.com/melforge/melforge/datasets"
 	"github.com/melforge/melforge/gates"
@@ -89,7 +90,7 @@ type makeFlags struct {
 func (a *app) makeCommand(k kind) *cobra.Command {
 	fl := &makeFlags{}
 	cmd := &cobra.Command{
-		Use: k.use, Short: k.short, Example: k.example, Args: oneArg(k.source),
+		Use: k.use, Short: k.short, Example: k.example, Args: terminal.OneArg(k.source),
 		Long: k.long + "\n\nBeam's own flags (--runner, --endpoint, --environment_type, …) are listed by\n\"melforge help beam-flags\".\n\n" + exitHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.make(cmd, k, fl, args[0])
@@ -160,7 +161,7 @@ func (a *app) make(cmd *cobra.Command, k kind, fl *makeFlags, source string) err
 	if err != nil {
 		return err
 	}
-	voices, err := j.openVoices(a.ui.log)
+	voices, err := j.openVoices(a.ui.Log)
 	if err != nil {
 		return err
 	}
@@ -185,22 +186,22 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 	}
 	config, err := melConfig(fl.mel)
 	if err != nil {
-		return nil, usagef("--mel: %w", err)
+		return nil, terminal.Usagef("--mel: %w", err)
 	}
 	if j.chosen, err = chooseEngine(cmd.Flags(), fl); err != nil {
 		return nil, err
 	}
 	if r := runner(); !slices.Contains(runners, r) {
-		return nil, usagef("--runner %s: want one of %s", r, strings.Join(runners, ", "))
+		return nil, terminal.Usagef("--runner %s: want one of %s", r, strings.Join(runners, ", "))
 	}
 	if fl.jobs < 1 || fl.shardSize < 1 {
-		return nil, usagef("--jobs and --shard-size: want at least 1")
+		return nil, terminal.Usagef("--jobs and --shard-size: want at least 1")
 	}
 	if k.speech && fl.maxChars < 1 {
-		return nil, usagef("--max-chars: want at least 1")
+		return nil, terminal.Usagef("--max-chars: want at least 1")
 	}
 	if err := fl.gates.Validate(); err != nil {
-		return nil, &usageError{err}
+		return nil, terminal.Misuse(err)
 	}
 	if j.limit, err = parseLimit(fl.maxRejects); err != nil {
 		return nil, err
@@ -232,10 +233,10 @@ func (a *app) check(cmd *cobra.Command, k kind, fl *makeFlags, source string) (*
 func checkLayout(text string, c mel.Config) (manifests.Layout, error) {
 	l, err := manifests.ParseLayout(text)
 	if err != nil {
-		return l, usagef("--layout: %w", err)
+		return l, terminal.Usagef("--layout: %w", err)
 	}
 	if l == manifests.Padded && c.PaddedFrames() == 0 {
-		return l, usagef("--layout padded: clips of %s have no fixed length to be padded to", c.Name)
+		return l, terminal.Usagef("--layout padded: clips of %s have no fixed length to be padded to", c.Name)
 	}
 	return l, nil
 }
@@ -244,9 +245,9 @@ func checkLayout(text string, c mel.Config) (manifests.Layout, error) {
 func (j *job) checkLong() error {
 	switch {
 	case j.long != "reject" && j.long != "split":
-		return usagef("--long %s: want reject or split", j.long)
+		return terminal.Usagef("--long %s: want reject or split", j.long)
 	case j.long == "split" && j.remel:
-		return usagef("--long split: %s is a dataset, whose clips stay what they are; run the command that made it with --long split", j.source)
+		return terminal.Usagef("--long split: %s is a dataset, whose clips stay what they are; run the command that made it with --long split", j.source)
 	}
 	return nil
 }
@@ -281,7 +282,7 @@ func (j *job) checkFolder() error {
 		}
 	}
 	if j.out == "" {
-		return usagef("%s: say where the dataset goes, as in --out dataset", j.cmd.CommandPath())
+		return terminal.Usagef("%s: say where the dataset goes, as in --out dataset", j.cmd.CommandPath())
 	}
 	out, err := filepath.Abs(j.out)
 	if err != nil {
@@ -307,23 +308,23 @@ func (a *app) checkVariety(ctx context.Context, j *job) error {
 	var err error
 	if j.voices != "" {
 		if j.cmd.Flags().Changed("voice") {
-			return usagef("--voice and --voices: give one of them")
+			return terminal.Usagef("--voice and --voices: give one of them")
 		}
 		if v.Voices, err = plan.ParseChoices(j.voices); err != nil {
-			return usagef("--voices: %w", err)
+			return terminal.Usagef("--voices: %w", err)
 		}
 	}
 	if v.Speed, err = plan.ParseRange(j.speed); err != nil {
-		return usagef("--speed: %w", err)
+		return terminal.Usagef("--speed: %w", err)
 	}
 	if v.Pitch, err = plan.ParseRange(j.pitch); err != nil {
-		return usagef("--pitch: %w", err)
+		return terminal.Usagef("--pitch: %w", err)
 	}
 	if v.Variants < 1 {
-		return usagef("--variants: want at least 1")
+		return terminal.Usagef("--variants: want at least 1")
 	}
 	if v.Variants > 1 && v.Same() {
-		return usagef("--variants %d: all would be the same; give several --voices, or a range with --speed or --pitch", v.Variants)
+		return terminal.Usagef("--variants %d: all would be the same; give several --voices, or a range with --speed or --pitch", v.Variants)
 	}
 	if err := resolveVoices(ctx, j.options.Voices, v.Voices); err != nil {
 		return err
@@ -340,7 +341,7 @@ func resolveVoices(ctx context.Context, voices *tts.Set, choices []plan.Choice) 
 		v, err := voices.Resolve(ctx, choices[i].Voice)
 		var unknown *tts.UnknownVoice
 		if errors.As(err, &unknown) {
-			return &usageError{err}
+			return terminal.Misuse(err)
 		}
 		if err != nil {
 			return fmt.Errorf("voice %s: %w", choices[i].Voice, err)

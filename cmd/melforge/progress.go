@@ -46,10 +46,10 @@ type watcher struct {
 func (a *app) showProgress(j *job, p *manifests.Plan, proc *transforms.Process) *watcher {
 	w := &watcher{quit: make(chan struct{})}
 	every := 10 * time.Second
-	if a.ui.tty {
+	if a.ui.TTY {
 		every = 200 * time.Millisecond
 	}
-	if a.ui.json {
+	if a.ui.JSON {
 		every = time.Second
 	}
 	start := time.Now()
@@ -74,11 +74,11 @@ func (w *watcher) stop() {
 }
 
 func (a *app) tell(m progressMessage) {
-	if a.ui.json {
-		a.ui.message("progress", m, "")
+	if a.ui.JSON {
+		a.ui.Message("progress", m, "")
 		return
 	}
-	a.ui.status(progressText(m))
+	a.ui.Status(progressText(m))
 }
 
 // progress is this process's own, or, where others do the work, that of the

@@ -13,9 +13,9 @@ func (a *app) mend(j *job) error {
 	if err != nil || d == nil {
 		return err // nothing to mend, or nothing to mend it by
 	}
-	a.ui.status("repair: checking every file")
+	a.ui.Status("repair: checking every file")
 	r, err := j.folder.Verify(datasets.VerifyOptions{ReadData: true, Problem: func(p datasets.Problem) {
-		a.ui.message("problem", p, fmt.Sprintf("repair: %s: %s\n", p.File, p.Detail))
+		a.ui.Message("problem", p, fmt.Sprintf("repair: %s: %s\n", p.File, p.Detail))
 	}})
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func (a *app) showConfig(j *job) {
 		values["voice"] = j.options.Settings.Voice
 	}
 	values["out"] = j.out
-	a.ui.message("config", values, configText(values))
+	a.ui.Message("config", values, configText(values))
 }
 
 func configText(values map[string]string) string {
@@ -56,7 +56,7 @@ type planMessage struct {
 }
 
 func (a *app) showPlan(j *job, p *manifests.Plan) {
-	a.ui.message("plan", planMessage{p.Counts, p.Reasons, len(p.Shards), p.Estimate}, planText(p, j.dryRun))
+	a.ui.Message("plan", planMessage{p.Counts, p.Reasons, len(p.Shards), p.Estimate}, planText(p, j.dryRun))
 }
 
 func planText(p *manifests.Plan, dryRun bool) string {
@@ -98,7 +98,7 @@ type summary struct {
 
 func (a *app) showSummary(j *job, p *manifests.Plan, d *manifests.Dataset, s pipelines.Summary) {
 	m := summary{Summary: s, Out: j.out, Dataset: d.Totals, Shards: len(d.Shards), NewShards: len(p.Shards), Slowest: slowest(s.Cost)}
-	a.ui.message("summary", m, summaryText(m))
+	a.ui.Message("summary", m, summaryText(m))
 }
 
 func summaryText(m summary) string {

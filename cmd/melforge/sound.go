@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/melforge/melforge/augment"
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/gates"
 	"github.com/melforge/melforge/tts"
 )
@@ -47,17 +48,17 @@ func (j *job) openVoices(l zerolog.Logger) (*tts.Set, error) {
 	}
 	voices, err := own.voices(l, j.jobs, j.anyScript)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, terminal.Misuse(err)
 	}
 	if j.lexicon != "" {
 		if j.options.Lexicon, err = tts.ReadLexicon(j.lexicon); err != nil {
-			return nil, usagef("--lexicon: %w", err)
+			return nil, terminal.Usagef("--lexicon: %w", err)
 		}
 		j.options.Settings.Lexicon = j.options.Lexicon.Hash()
 	}
 	if j.checkASR {
 		if !(j.maxWER > 0) {
-			return nil, usagef("--max-wer: want a number above 0")
+			return nil, terminal.Usagef("--max-wer: want a number above 0")
 		}
 		j.options.Settings.MaxWER = j.maxWER
 	}
@@ -70,20 +71,20 @@ func (j *job) loadAugment() error {
 		return nil
 	}
 	if j.versions < 1 {
-		return usagef("--augment-versions: want at least 1")
+		return terminal.Usagef("--augment-versions: want at least 1")
 	}
 	b, err := os.ReadFile(j.augment)
 	if err != nil {
-		return usagef("--augment: %w", err)
+		return terminal.Usagef("--augment: %w", err)
 	}
 	var r augment.Recipe
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	dec.KnownFields(true)
 	if err := dec.Decode(&r); err != nil {
-		return usagef("--augment %s: %w", j.augment, err)
+		return terminal.Usagef("--augment %s: %w", j.augment, err)
 	}
 	if r == (augment.Recipe{}) {
-		return usagef("--augment %s: the recipe does nothing", j.augment)
+		return terminal.Usagef("--augment %s: the recipe does nothing", j.augment)
 	}
 	// Folders are relative to the recipe, and stored whole: workers may run
 	// elsewhere.
@@ -102,7 +103,7 @@ func (j *job) loadAugment() error {
 	s := &j.options.Settings
 	s.Augment, s.Versions = r, j.versions
 	if j.options.Assets, err = augment.LoadAssets(r, s.Rate, 0); err != nil {
-		return usagef("--augment %s: %w", j.augment, err)
+		return terminal.Usagef("--augment %s: %w", j.augment, err)
 	}
 	return nil
 }

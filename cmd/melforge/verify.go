@@ -5,13 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/datasets"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
 	var readData bool
 	cmd := &cobra.Command{
-		Use: "verify DIR", Short: "Check that a dataset is whole and right", Args: oneArg("dataset's folder"),
+		Use: "verify DIR", Short: "Check that a dataset is whole and right", Args: terminal.OneArg("dataset's folder"),
 		Long: `Checks that every file that dataset.json names exists, has its size and checksum,
 opens, has its shape and agrees with the manifest. Whatever does not is named,
 and the exit code is 1.
@@ -30,12 +31,12 @@ func (a *app) verify(dir string, readData bool) error {
 	r, err := datasets.At(dir).Verify(datasets.VerifyOptions{
 		ReadData: readData,
 		Progress: func(r datasets.Report) {
-			if tick.due() && a.ui.tty && !a.ui.json {
-				a.ui.status(fmt.Sprintf("verifying: %s wavs, %d shards", count(r.Wavs), r.Shards))
+			if tick.due() && a.ui.TTY && !a.ui.JSON {
+				a.ui.Status(fmt.Sprintf("verifying: %s wavs, %d shards", count(r.Wavs), r.Shards))
 			}
 		},
 		Problem: func(p datasets.Problem) {
-			a.ui.message("problem", p, fmt.Sprintf("%s: %s\n", p.File, p.Detail))
+			a.ui.Message("problem", p, fmt.Sprintf("%s: %s\n", p.File, p.Detail))
 		},
 	})
 	if err != nil {
@@ -49,7 +50,7 @@ func (a *app) verify(dir string, readData bool) error {
 	if n := len(r.Problems); n > 0 {
 		verdict = fmt.Sprintf("%d problems", n)
 	}
-	a.ui.message("verify", r, notes+fmt.Sprintf("%s: %s entries, %s wavs, %d shards checked, %s read: %s\n",
+	a.ui.Message("verify", r, notes+fmt.Sprintf("%s: %s entries, %s wavs, %d shards checked, %s read: %s\n",
 		dir, count(r.Entries), count(r.Wavs), r.Shards, size(r.Bytes), verdict))
 	if len(r.Problems) > 0 {
 		return &problemsError{len(r.Problems), dir}

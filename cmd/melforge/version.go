@@ -28,7 +28,7 @@ func (a *app) versionCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := version()
 			text := fmt.Sprintf("melforge %s (%s, Beam %s, dataset format %d)\n", v.Version, v.Go, v.Beam, v.Dataset)
-			a.ui.message("version", v, text)
+			a.ui.Message("version", v, text)
 			return nil
 		},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/tts"
 )
 
@@ -33,7 +34,7 @@ licence. PREFIX restricts the list.`,
 	}
 	var o tts.AddOptions
 	add := &cobra.Command{
-		Use: "add NAME|FILE.onnx", Short: "Add a Piper voice from a file, or fetch one", Args: oneArg("voice"),
+		Use: "add NAME|FILE.onnx", Short: "Add a Piper voice from a file, or fetch one", Args: terminal.OneArg("voice"),
 		Long: "Adds a Piper voice from its .onnx file, or fetches one of these with a pinned hash:\n\n" + additions(),
 		Example: `  melforge voices add libritts
   melforge voices add moonshine --package moonshine-js-0.1.29.tgz
@@ -55,7 +56,7 @@ func additions() string {
 }
 
 func (a *app) listVoices(ctx context.Context, prefix string) error {
-	set, err := locate().voices(a.ui.log, runtime.NumCPU(), false)
+	set, err := locate().voices(a.ui.Log, runtime.NumCPU(), false)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (a *app) listVoices(ctx context.Context, prefix string) error {
 		if v.Speakers > 1 {
 			name += fmt.Sprintf(" (%d speakers)", v.Speakers)
 		}
-		a.ui.message("voice", v, fmt.Sprintf("%-28s %-8s %s\n", name, v.Lang, v.License))
+		a.ui.Message("voice", v, fmt.Sprintf("%-28s %-8s %s\n", name, v.Lang, v.License))
 	}
 	return err
 }
@@ -81,10 +82,10 @@ func (a *app) addVoice(ctx context.Context, name string, o tts.AddOptions) error
 	tick := newTicker()
 	o.Progress = func(done, total int64) {
 		if tick.due() {
-			a.ui.status(fmt.Sprintf("fetching %s: %s of %s", name, size(done), size(total)))
+			a.ui.Status(fmt.Sprintf("fetching %s: %s of %s", name, size(done), size(total)))
 		}
 	}
-	set, err := locate().voices(a.ui.log, 1, false)
+	set, err := locate().voices(a.ui.Log, 1, false)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (a *app) addVoice(ctx context.Context, name string, o tts.AddOptions) error
 	if err != nil {
 		return err
 	}
-	a.ui.message("added", map[string]string{"name": added}, fmt.Sprintf("added %s\n", added))
+	a.ui.Message("added", map[string]string{"name": added}, fmt.Sprintf("added %s\n", added))
 	return nil
 }
 
