@@ -28,6 +28,8 @@ type Report struct {
 	OfBus      float64       `json:"of_bus"`      // its host-to-host rate over the bus's
 	Protocol   Throughput    `json:"protocol"`    // through the engine, with samples that lie in the ring already
 	Files      Throughput    `json:"files"`       // through the engine, with samples from wav files in the page cache
+	Reading    float64       `json:"reading"`     // clips a second that the same callers read from those files into the ring, and no more
+	OfReading  float64       `json:"of_reading"`  // the files' rate over the lower of that and the bus's
 	Overlap    float64       `json:"overlap"`     // time on the device's streams over the time that went by, host to host
 	Busy       float64       `json:"busy"`        // share of the time that copy-in was under way, host to host
 	Took       time.Duration `json:"took"`
@@ -49,7 +51,10 @@ type Bench struct {
 	Folder  string              // for the wav files, which are removed afterwards
 	Seconds float64             // for each throughput; 0: 2
 	Workers int                 // callers at a time; 0: 8 a core
+	Readers int                 // of them that read a file at a time; 0: one a core
 	Sink    func(mel.Mel) error // takes every mel, to measure a writer too; may be nil
+
+	turns chan struct{} // of the readers: more than one a core keep each other from finishing
 }
 
 // files of the benchmark: more than a processor's cache holds.
@@ -58,6 +63,10 @@ const files = 512
 // Run measures the engine of the options on its first device.
 func (b Bench) Run(ctx context.Context, o Options, c mel.Config) (Report, error) {
 	begin := time.Now()
+	if b.Readers == 0 {
+		b.Readers = runtime.GOMAXPROCS(0)
+	}
+	b.turns = make(chan struct{}, b.Readers)
 	e, err := Open(ctx, o, c)
 	if err != nil {
 		return Report{}, err
@@ -74,6 +83,7 @@ func (b Bench) Run(ctx context.Context, o Options, c mel.Config) (Report, error)
 	}
 	r.OfBus = r.Rates.HostToHost / r.Rates.Bus
 	r.Protocol.OfBus, r.Files.OfBus = r.Protocol.Clips/r.Rates.Bus, r.Files.Clips/r.Rates.Bus
+	r.OfReading = r.Files.Clips / min(r.Reading, r.Rates.Bus)
 	t := r.Rates.Timing
 	r.Overlap, r.Busy = (t.In+t.Compute+t.Out).Seconds()/r.Rates.Elapsed, t.In.Seconds()/r.Rates.Elapsed
 	r.Took = time.Since(begin)
@@ -94,6 +104,9 @@ func (b Bench) measure(ctx context.Context, e *Engine, r *Report, begin time.Tim
 	if err == nil {
 		r.Files, err = b.throughput(ctx, e, paths)
 	}
+	if err == nil {
+		r.Reading, err = b.reading(e.rings[0], paths)
+	}
 	for _, p := range paths {
 		err = errors.Join(err, os.Remove(p))
 	}
@@ -102,7 +115,7 @@ func (b Bench) measure(ctx context.Context, e *Engine, r *Report, begin time.Tim
 
 // wavs writes the files, which leaves them in the page cache.
 func (b Bench) wavs(c mel.Config) ([]string, error) {
-	n := 2 * c.MaxSamples()
+	n := 2 * wire.BenchClip(c)
 	wav := make([]byte, headerSize+n)
 	copy(wav, "RIFF....WAVEfmt ")
 	binary.LittleEndian.PutUint32(wav[4:], uint32(len(wav)-8))
@@ -132,43 +145,72 @@ const headerSize = 44
 // meter adds up what callers do.
 type meter struct{ clips, read, wait, sink atomic.Int64 }
 
-// throughput computes clips from many goroutines for a while.
-func (b Bench) throughput(ctx context.Context, e *Engine, paths []string) (Throughput, error) {
-	span := time.Duration(max(b.Seconds, 0) * float64(time.Second))
-	if span == 0 {
-		span = 2 * time.Second
-	}
-	workers := b.Workers
+// callers is how many goroutines measure, and for how long.
+func (b Bench) callers() (int, time.Duration) {
+	workers, span := b.Workers, time.Duration(max(b.Seconds, 0)*float64(time.Second))
 	if workers == 0 {
 		workers = 8 * runtime.GOMAXPROCS(0)
 	}
-	var m meter
+	if span == 0 {
+		span = 2 * time.Second
+	}
+	return workers, span
+}
+
+// each calls step from many goroutines for a while, with numbers that no other
+// call has, and returns how long that took.
+func (b Bench) each(step func(caller, i int) error) (time.Duration, error) {
+	workers, span := b.callers()
 	var wg sync.WaitGroup
 	var failed atomic.Value
-	before, start := e.timing(), time.Now()
+	start := time.Now()
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; time.Since(start) < span && failed.Load() == nil; i += workers {
-				var path []string
-				if len(paths) > 0 {
-					path = paths[i%len(paths):]
-				}
-				if err := b.one(ctx, e, path, &m); err != nil {
+				if err := step(w, i); err != nil {
 					failed.Store(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	took := time.Since(start).Seconds()
+	err, _ := failed.Load().(error)
+	return time.Since(start), err
+}
+
+// throughput computes clips from many goroutines for a while.
+func (b Bench) throughput(ctx context.Context, e *Engine, paths []string) (Throughput, error) {
+	var m meter
+	before := e.timing()
+	span, err := b.each(func(_, i int) error {
+		var path []string
+		if len(paths) > 0 {
+			path = paths[i%len(paths):]
+		}
+		return b.one(ctx, e, path, &m)
+	})
+	took := span.Seconds()
 	per := func(n *atomic.Int64) float64 { return float64(n.Load()) / 1e9 / took }
 	t := Throughput{Clips: float64(m.clips.Load()) / took, Read: per(&m.read), Wait: per(&m.wait), Sink: per(&m.sink), Took: took}
 	after := e.timing()
 	t.Device = wire.Timing{In: after.In - before.In, Compute: after.Compute - before.Compute, Out: after.Out - before.Out}
-	if err, ok := failed.Load().(error); ok {
-		return t, err
-	}
-	return t, nil
+	return t, err
+}
+
+// reading is how many clips a second the callers read into the ring's memory
+// while nothing else happens. Whoever feeds a device from files cannot be faster.
+func (b Bench) reading(r *ring, paths []string) (float64, error) {
+	n := wire.BenchClip(r.engine.cfg)
+	each := r.layout.Samples / n
+	var clips atomic.Int64
+	span, err := b.each(func(caller, i int) error {
+		clips.Add(1)
+		place := wire.Clip{At: uint32(caller % each * n / wire.Align * wire.Align), Samples: uint32(n)}
+		b.turns <- struct{}{}
+		defer func() { <-b.turns }()
+		return readInto(r.samples(caller/each%r.layout.Slots, place), paths[i%len(paths)])
+	})
+	return float64(clips.Load()) / span.Seconds(), err
 }
 
 // one takes one clip through the engine: of the first path, if there is one.
@@ -179,14 +221,18 @@ func (b Bench) one(ctx context.Context, e *Engine, path []string, m *meter) erro
 		to.Add(int64(now.Sub(start)))
 		start = now
 	}
-	clip, err := e.Clip(ctx, e.cfg.MaxSamples())
+	clip, err := e.Clip(ctx, wire.BenchClip(e.cfg))
 	if err != nil {
 		return err
 	}
 	defer clip.Release()
 	lap(&m.wait)
 	if len(path) > 0 {
-		if err := readInto(clip.Samples(), path[0]); err != nil {
+		b.turns <- struct{}{}
+		lap(&m.wait)
+		err := readInto(clip.Samples(), path[0])
+		<-b.turns
+		if err != nil {
 			return err
 		}
 		lap(&m.read)

@@ -23,7 +23,10 @@ import (
 // engine, or, with -cuda, a real one on a real GPU.
 var cudaWorker = flag.String("cuda", "", "path of melforge-cuda: test with the GPU")
 
-var testLevel = flag.Int("level", 0, "level of the engine in tests")
+var (
+	testLevel = flag.Int("level", 0, "level of the engine in tests")
+	testCache = flag.String("cache", "", "folder where the engine keeps what it measures")
+)
 
 const role = "MELFORGE_GPU_TEST_ROLE"
 
@@ -32,7 +35,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "worker":
-		check(fakeWorker(os.Args[1:]))
+		exitOn(fakeWorker(os.Args[1:]))
 	case "driverless":
 		fmt.Fprintln(os.Stderr, "melforge-cuda: error while loading shared libraries: libcuda.so.1: cannot open shared object file: No such file or directory")
 		os.Exit(127)
@@ -42,11 +45,11 @@ func TestMain(m *testing.M) {
 	case "babbler":
 		fmt.Println("Hello!")
 	default:
-		check(fmt.Errorf("unknown role %q", as))
+		exitOn(fmt.Errorf("unknown role %q", as))
 	}
 }
 
-func check(err error) {
+func exitOn(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -60,7 +63,7 @@ func options(t testing.TB, as string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Worker: exe, env: append(os.Environ(), role+"="+as), Level: *testLevel, Log: func(line string) { t.Log(line) }}
+	o := Options{Worker: exe, env: append(os.Environ(), role+"="+as), Level: *testLevel, CacheDir: *testCache, Log: func(line string) { t.Log(line) }}
 	if *cudaWorker != "" && as == "worker" {
 		o.Worker, o.env = *cudaWorker, nil
 	}
@@ -71,6 +74,7 @@ func fakeWorker(args []string) error {
 	flags := flag.NewFlagSet("fake", flag.ContinueOnError)
 	probe := flags.Bool("probe", false, "")
 	bench := flags.Bool("bench", false, "")
+	bandwidth := flags.Bool("bandwidth", false, "")
 	setup := flags.String("setup", "", "")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -91,6 +95,12 @@ func fakeWorker(args []string) error {
 			return errors.New("cannot measure")
 		}
 		return json.NewEncoder(os.Stdout).Encode(wire.Rates{Chunk: s.Chunk, HostToHost: float64(s.Chunk%1000 + 1), Bus: 1, Elapsed: 1})
+	}
+	if *bandwidth {
+		if s.Device == 1 {
+			return errors.New("cannot measure")
+		}
+		return json.NewEncoder(os.Stdout).Encode(wire.Bandwidth{In: 3, Out: 4, Both: 6})
 	}
 	memory, err := worker.OpenMemory(s.Memory, s.Layout.Bytes())
 	if err != nil {
@@ -132,9 +142,9 @@ func fakeFault(provoke string, b wire.Batch) {
 			time.Sleep(time.Hour)
 		}
 	case wire.ProvokeFault:
-		check(errors.New("an illegal memory access was encountered"))
+		exitOn(errors.New("an illegal memory access was encountered"))
 	case wire.ProvokeDeath:
-		check(unix.Kill(os.Getpid(), unix.SIGKILL))
+		exitOn(unix.Kill(os.Getpid(), unix.SIGKILL))
 	}
 }
 

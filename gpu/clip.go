@@ -103,10 +103,13 @@ func (c *clip) Release() {
 	r.recycle(c.slot)
 }
 
-// empty is a clip without samples, which needs no device.
-type empty struct{ mel mel.Mel }
+// empty is a clip without frames, which needs no device.
+type empty struct {
+	samples []int16
+	mel     mel.Mel
+}
 
-func emptyClip(c mel.Config) (mel.Clip, error) {
+func emptyClip(c mel.Config, n int) (mel.Clip, error) {
 	cpu, err := mel.NewCPU(c, 1)
 	if err != nil {
 		return nil, err
@@ -118,9 +121,9 @@ func emptyClip(c mel.Config) (mel.Clip, error) {
 	}
 	defer place.Release()
 	m, err := place.Compute(context.Background())
-	return &empty{mel: m}, err
+	return &empty{samples: make([]int16, n), mel: m}, err
 }
 
-func (*empty) Samples() []int16                           { return nil }
+func (e *empty) Samples() []int16                         { return e.samples }
 func (e *empty) Compute(context.Context) (mel.Mel, error) { return e.mel, nil }
 func (*empty) Release()                                   {}

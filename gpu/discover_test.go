@@ -89,14 +89,45 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// TestAssessments wants every level of every usable device, with what is wrong
+// where one cannot be measured.
+func TestAssessments(t *testing.T) {
+	o := options(t, "worker")
+	o.Level = MaxLevel
+	all, err := Levels(t.Context(), o, preset(t, "whisper-80"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		broken := a.Device.Name == "Fake 2"
+		if (a.Problem != "") != broken || !broken && (a.Bandwidth.In <= 0 || a.Bandwidth.Out <= 0 || a.Bandwidth.Both < a.Bandwidth.In) {
+			t.Errorf("%+v", a)
+		}
+		if len(a.Levels) != MaxLevel+1 {
+			t.Fatalf("%d levels", len(a.Levels))
+		}
+		for i, l := range a.Levels {
+			if l.Level != i || (l.Problem != "") != (broken && i == 2) || l.Problem == "" && (l.Samples < safeChunk || l.Pinned < int64(4*l.Samples) || l.Why == "") {
+				t.Errorf("level %d: %+v", i, l)
+			}
+		}
+		t.Logf("%+v", a)
+	}
+	c := preset(t, "whisper-80")
+	c.Hop = -1
+	if _, err := Levels(t.Context(), o, c); err == nil {
+		t.Error("an impossible configuration was assessed")
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	o, c := options(t, "worker"), preset(t, "whisper-80")
 	o.Level = 3
 	if _, err := Open(t.Context(), o, c); err == nil || !strings.Contains(err.Error(), "level 3: choose 0, 1 or 2") {
 		t.Errorf("level 3: %v", err)
 	}
-	c.Hop = 200
+	c.NFFT = 434
 	if _, err := Open(t.Context(), options(t, "worker"), c); err == nil || !strings.Contains(err.Error(), "use the CPU engine") {
-		t.Errorf("a hop of 200: %v", err)
+		t.Errorf("a transform of 434 points: %v", err)
 	}
 }

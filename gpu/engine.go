@@ -33,6 +33,7 @@ type Options struct {
 
 	env     []string // of the worker, for tests
 	provoke string   // fault of the first worker of each device, for tests
+	compile bool     // PTX though there is native code, for tests
 	chunk   int      // instead of the level's, for tests
 	slots   int      // the same, with a chunk
 }
@@ -71,14 +72,8 @@ type answer struct {
 // that does not start is left out with a warning; if none is left, the error
 // says why and what to do.
 func Open(ctx context.Context, o Options, c mel.Config) (*Engine, error) {
-	if err := c.Validate(); err != nil {
+	if err := check(o, c); err != nil {
 		return nil, err
-	}
-	if err := wire.Supports(c); err != nil {
-		return nil, err
-	}
-	if o.Level < 0 || o.Level > MaxLevel {
-		return nil, fmt.Errorf("level %d: choose 0, 1 or 2", o.Level)
 	}
 	devices, err := choose(ctx, o)
 	if err != nil {
@@ -136,8 +131,14 @@ func (e *Engine) Clip(ctx context.Context, n int) (mel.Clip, error) {
 	if n < 0 || n > e.cfg.MaxSamples() {
 		return nil, fmt.Errorf("clip of %d samples: %s takes at most %d; split it", n, e.cfg.Name, e.cfg.MaxSamples())
 	}
-	if n == 0 {
-		return emptyClip(e.cfg)
+	if e.cfg.Frames(n) == 0 {
+		return emptyClip(e.cfg, n)
+	}
+	if most := wire.MaxClip(e.cfg); n > most {
+		if e.o.Fallback != nil {
+			return e.o.Fallback.Clip(ctx, n)
+		}
+		return nil, fmt.Errorf("clip of %d samples: the GPU takes at most %d; split it, or compute with --engine cpu", n, most)
 	}
 	c, err := e.place(ctx, n)
 	switch {

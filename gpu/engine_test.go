@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/x448/float16"
+
 	"github.com/melforge/melforge/gpu/wire"
 	"github.com/melforge/melforge/mel"
 )
@@ -113,13 +115,14 @@ func equal(a, b mel.Mel) bool {
 
 // near holds a GPU's mel to the CPU's: FP16 values at most one apart, but
 // around 0, where FP16 is finer than float32 can be here.
-func near(a, b mel.Mel) error {
+func near(c mel.Config, a, b mel.Mel) error {
+	zero := float16.Fromfloat32(float32(0.04 / c.Divisor)).Bits()
 	if a.N != b.N || a.NMels != b.NMels || a.Pad != b.Pad {
 		return fmt.Errorf("%d frames of %d and padding %#x, want %d of %d and %#x", a.N, a.NMels, a.Pad, b.N, b.NMels, b.Pad)
 	}
 	for i, v := range a.Frames {
 		w := b.Frames[i]
-		small := v&0x7fff < 0x2100 && w&0x7fff < 0x2100 // below 0.01
+		small := v&0x7fff < zero && w&0x7fff < zero
 		if d := int(v) - int(w); (d < -1 || d > 1) && !small {
 			return fmt.Errorf("frame %d, mel %d: %#x, want %#x", i/a.NMels, i%a.NMels, v, w)
 		}
@@ -128,7 +131,7 @@ func near(a, b mel.Mel) error {
 }
 
 func TestEngineIsTheReference(t *testing.T) {
-	for _, name := range []string{"whisper-80", "whisper-128"} {
+	for _, name := range mel.Presets() {
 		e := start(t, options(t, "worker"), name)
 		cpu, err := mel.NewCPU(e.Config(), 2)
 		if err != nil {
@@ -140,11 +143,36 @@ func TestEngineIsTheReference(t *testing.T) {
 		sizes := lengths(40)
 		got, want := computeAll(t, e, sizes, 7), computeAll(t, cpu, sizes, 2)
 		for i := range got {
-			if err := near(got[i], want[i]); err != nil {
+			if err := near(e.Config(), got[i], want[i]); err != nil {
 				t.Errorf("%s, %d samples: %v", name, sizes[i], err)
 			}
 		}
 		t.Log(e.Describe())
+	}
+}
+
+// TestLongClips has clips that no slot has room for: they are for the fallback.
+func TestLongClips(t *testing.T) {
+	o := options(t, "worker")
+	e := start(t, o, "torchaudio-db")
+	if _, err := e.Clip(t.Context(), wire.MaxClip(e.Config())+1); err == nil || !strings.Contains(err.Error(), "split it") {
+		t.Errorf("a long clip without a fallback: %v", err)
+	}
+	cpu, err := mel.NewCPU(e.Config(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Fallback = cpu
+	e = start(t, o, "torchaudio-db")
+	c, err := e.Clip(t.Context(), wire.MaxClip(e.Config())+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Release()
+	// A clip without a frame needs no device.
+	e = start(t, o, "kaldi-fbank-80")
+	if m, err := compute(t.Context(), e, noise(1, 100)); err != nil || m.N != 0 {
+		t.Errorf("%d frames, %v", m.N, err)
 	}
 }
 
@@ -248,15 +276,35 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestTwoDevices loses one of two devices for good.
+// TestTwoDevices loses one of two devices for good, or, on a card that stands for
+// two, both workers for a moment.
 func TestTwoDevices(t *testing.T) {
-	if *cudaWorker != "" {
-		t.Skip("needs two devices")
-	}
 	o := options(t, "worker")
+	sizes := lengths(30)
+	if *cudaWorker != "" { // one card stands for two, with a worker each
+		e := start(t, o, "whisper-80")
+		want := computeAll(t, e, sizes, 4)
+		second, err := e.open(t.Context(), e.rings[0].device.info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.rings = append(e.rings, second)
+		for i, m := range computeAll(t, e, sizes, 16, func(i int) {
+			if i == 15 && killChildren() < 2 {
+				t.Error("there are not two workers")
+			}
+		}) {
+			if !equal(m, want[i]) {
+				t.Errorf("clip %d is another", i)
+			}
+		}
+		if second.device.timing.In == 0 {
+			t.Error("the second worker had nothing to do")
+		}
+		return
+	}
 	o.Devices = []int{0, 1}
 	e := start(t, o, "whisper-80")
-	sizes := lengths(30)
 	want := computeAll(t, e, sizes, 4)
 	e = start(t, o, "whisper-80")
 	e.rings[0].device.super = start(t, Options{Worker: o.Worker, env: o.env, provoke: wire.ProvokeDeath, Log: o.Log}, "whisper-80").rings[0].device.super

@@ -31,9 +31,9 @@ func (t tuning) String() string {
 const (
 	safeChunk   = 1 << 20
 	safeSlots   = 4
-	tunedSlots  = 8
-	waves       = 4                 // of blocks, so that the last, partly empty one costs little
-	waveSamples = 3 * 32 * 160      // that one multiprocessor computes in a wave
+	tunedSlots  = 16
+	waves       = 3                 // of blocks, so that the last, partly empty one costs little
+	waveSamples = 2 * 32 * 160      // that one multiprocessor computes in a wave
 	chunkBytes  = 2 + 128*2/160 + 1 // on the device for each sample, about
 )
 
@@ -106,7 +106,7 @@ func measureChunks(ctx context.Context, o Options, c mel.Config, d Device, t tun
 
 // measure asks a worker of its own for the rates of a tuning.
 func measure(ctx context.Context, o Options, c mel.Config, d Device, t tuning) (wire.Rates, error) {
-	setup, err := wire.Setup{Device: d.Index, Config: c, Layout: wire.NewLayout(c, t.slots, t.chunk), Chunk: t.chunk, Buffers: t.buffers, Single: o.Single}.Encode()
+	setup, err := setupOf(o, c, d, t).Encode()
 	if err != nil {
 		return wire.Rates{}, err
 	}

@@ -58,6 +58,10 @@ def main():
     transform = torchaudio.transforms.MelSpectrogram(
         RATE, n_fft=400, hop_length=160, n_mels=80, norm="slaney", mel_scale="slaney").cuda()
     say("torchaudio MelSpectrogram, device only", rate(lambda: transform(on_device), BATCH))
+    for times in (2, 4):
+        more = on_device.repeat(times, 1)
+        say(f"the same in batches of {times * BATCH}", rate(lambda: transform(more), times * BATCH))
+        del more
     say("torchaudio MelSpectrogram, log, floor, FP16, device only", rate(lambda: scaled(transform(on_device)[..., :-1]), BATCH))
     bank = transform.mel_scale.fb.T.contiguous()
 

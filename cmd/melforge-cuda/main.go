@@ -29,6 +29,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("melforge-cuda", flag.ContinueOnError)
 	probe := flags.Bool("probe", false, "print the GPUs as JSON and exit")
 	bench := flags.Bool("bench", false, "measure the device of the setup, print the rates as JSON and exit")
+	bandwidth := flags.Bool("bandwidth", false, "measure the bus of the setup's device, print it as JSON and exit")
 	check := flags.Bool("selftest", false, "compare a device, of the setup or the first, with the reference and exit")
 	setup := flags.String("setup", "", "what to compute on which device, as JSON")
 	if err := flags.Parse(args); err != nil {
@@ -59,7 +60,10 @@ func run(args []string) error {
 		return err
 	}
 	if *bench {
-		return measure(s)
+		return measure(s, func(d *device.Device) (any, error) { return d.Bench(device.NewQueue(d)) })
+	}
+	if *bandwidth {
+		return measure(s, func(d *device.Device) (any, error) { return d.Bandwidth() })
 	}
 	return serve(s)
 }
@@ -90,8 +94,8 @@ func serve(s wire.Setup) error {
 	return <-failed
 }
 
-// measure prints the rates of the setup's device.
-func measure(s wire.Setup) error {
+// measure prints what rates says of the setup's device.
+func measure(s wire.Setup, rates func(*device.Device) (any, error)) error {
 	memory, err := worker.NewMemory(s.Layout.Bytes())
 	if err != nil {
 		return err
@@ -101,9 +105,9 @@ func measure(s wire.Setup) error {
 	if err != nil {
 		return err
 	}
-	rates, err := d.Bench(device.NewQueue(d))
+	r, err := rates(d)
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(rates)
+	return json.NewEncoder(os.Stdout).Encode(r)
 }

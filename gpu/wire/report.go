@@ -14,6 +14,14 @@ type Device struct {
 	Problem    string `json:"problem,omitempty"`
 }
 
+// Bandwidth is what melforge-cuda --bandwidth prints: bytes a second between
+// pinned host memory and the device.
+type Bandwidth struct {
+	In   float64 `json:"in"`   // host to device, alone
+	Out  float64 `json:"out"`  // device to host, alone
+	Both float64 `json:"both"` // both ways at once, the sum
+}
+
 // Rates is what melforge-cuda --bench prints, measured in one run. Clips are
 // the longest that the configuration has.
 type Rates struct {

@@ -24,10 +24,10 @@ func pages(n int) int { return (n + page - 1) / page * page }
 // NewLayout has slots for that many samples each, and for the frames of them:
 // for those of clips of a second or more, and in any case of one longest clip.
 func NewLayout(c mel.Config, slots, samples int) Layout {
-	samples = max(up(samples), up(c.MaxSamples()))
+	samples = max(up(samples), up(MaxClip(c)))
 	l := Layout{Slots: slots, Samples: samples, NMels: c.NMels}
 	second := l.OutOf(uint64(c.Frames(c.Rate)))
-	l.Out = int(uint64(samples/c.Rate+1)*second) + int(l.OutOf(uint64(c.PaddedFrames())))
+	l.Out = int(uint64(samples/c.Rate+1)*second) + int(l.OutOf(uint64(c.Frames(MaxClip(c)))))
 	return l
 }
 
@@ -35,7 +35,9 @@ func NewLayout(c mel.Config, slots, samples int) Layout {
 func up(n int) int { return (n + Align - 1) / Align * Align }
 
 // OutOf is the room that frames and the padding's value take.
-func (l Layout) OutOf(frames uint64) uint64 { return frames*uint64(l.NMels) + Align }
+func (l Layout) OutOf(frames uint64) uint64 {
+	return (frames*uint64(l.NMels)+Align-1)/Align*Align + Align
+}
 
 // Stride is the size of a slot in bytes.
 func (l Layout) Stride() int { return pages(2*l.Samples) + pages(2*l.Out) }
@@ -64,6 +66,7 @@ type Setup struct {
 	Chunk   int        `json:"chunk"`             // samples that the device holds at once; halved where its memory is short
 	Buffers int        `json:"buffers"`           // how many chunks are on the device
 	Single  bool       `json:"single,omitempty"`  // transform in single precision where double would do
+	Compile bool       `json:"compile,omitempty"` // compile PTX where native code would do
 	Provoke string     `json:"provoke,omitempty"` // a fault to provoke, for tests
 }
 
@@ -94,26 +97,49 @@ func DecodeSetup(arg string) (Setup, error) {
 	if err := Supports(s.Config); err != nil {
 		return Setup{}, err
 	}
-	if s.Layout.Slots < 1 || s.Layout.NMels != s.Config.NMels || s.Layout.Samples < s.Config.MaxSamples() || s.Chunk < 1 || s.Buffers < 1 {
+	if s.Layout.Slots < 1 || s.Layout.NMels != s.Config.NMels || s.Layout.Samples < MaxClip(s.Config) || s.Chunk < 1 || s.Buffers < 1 {
 		return Setup{}, fmt.Errorf("setup: impossible layout %+v, %d buffers of %d samples", s.Layout, s.Buffers, s.Chunk)
 	}
 	return s, nil
 }
 
-// longest is the samples of a clip for which slots can be made.
-const longest = 1 << 22
+// longest is the samples of a clip for which slots can be made, and unpadded
+// those of the longest where clips are not padded to a chunk.
+const (
+	longest  = 1 << 22
+	unpadded = 1 << 20
+)
 
-// Supports reports what keeps the kernels from computing c.
+// MaxClip is the samples of the longest clip that a slot and the device have room
+// for. Longer ones, which only a configuration without a chunk has, are for the
+// CPU.
+func MaxClip(c mel.Config) int {
+	if c.Framing == mel.FramingChunk {
+		return c.MaxSamples()
+	}
+	return min(c.MaxSamples(), unpadded)
+}
+
+// BenchClip is the samples of the clips of benchmarks: half a minute's, if a clip
+// can be as long.
+func BenchClip(c mel.Config) int { return min(30*c.Rate, MaxClip(c)) }
+
+// Supports reports what keeps the device from computing c. What its kernels
+// cannot do they say themselves.
 func Supports(c mel.Config) error {
+	n := c.NFFT
+	for _, p := range []int{2, 3, 5} {
+		for n%p == 0 {
+			n /= p
+		}
+	}
 	why := ""
 	switch {
-	case !c.LikeWhisper():
-		why = "Whisper's kind of mels only"
-	case c.NFFT != 400 || c.Hop != 160:
-		why = fmt.Sprintf("windows of 400 samples every 160, not %d every %d", c.NFFT, c.Hop)
-	case c.NMels != 40 && c.NMels != 64 && c.NMels != 80 && c.NMels != 128:
-		why = fmt.Sprintf("40, 64, 80 or 128 mels, not %d", c.NMels)
-	case c.MaxSamples() < c.NFFT || c.MaxSamples() > longest:
+	case n != 1 || c.NFFT > 4096:
+		why = fmt.Sprintf("transforms of up to 4096 points, with no prime factors but 2, 3 and 5, not of %d", c.NFFT)
+	case c.NMels > 512:
+		why = fmt.Sprintf("up to 512 mels, not %d", c.NMels)
+	case c.MaxSamples() < c.NFFT || MaxClip(c) > longest:
 		why = fmt.Sprintf("clips of up to %d samples, not %d", longest, c.MaxSamples())
 	default:
 		return nil

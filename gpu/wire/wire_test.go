@@ -18,7 +18,7 @@ func preset(t testing.TB, name string) mel.Config {
 }
 
 func TestLayout(t *testing.T) {
-	for _, name := range []string{"whisper-80", "whisper-128"} {
+	for _, name := range mel.Presets() {
 		c := preset(t, name)
 		for _, samples := range []int{1, 480000, 1 << 20, 8110081} {
 			l := NewLayout(c, 3, samples)
@@ -35,7 +35,7 @@ func TestLayout(t *testing.T) {
 					t.Fatalf("%s, %d samples: byte %d lies in two places", name, samples, i)
 				}
 			}
-			if l.Samples < c.MaxSamples() || uint64(l.Out) < l.OutOf(uint64(c.PaddedFrames())) {
+			if l.Samples < MaxClip(c) || uint64(l.Out) < l.OutOf(uint64(c.Frames(MaxClip(c)))) {
 				t.Errorf("%s, %d samples: the longest clip does not fit %+v", name, samples, l)
 			}
 			if seconds := l.Samples / c.Rate; uint64(l.Out) < uint64(seconds)*l.OutOf(uint64(c.Frames(c.Rate))) {
@@ -69,9 +69,9 @@ func TestSetup(t *testing.T) {
 	for want, spoil := range map[string]func(*Setup){
 		"impossible layout": func(s *Setup) { s.Layout.Slots = 0 },
 		"0 buffers":         func(s *Setup) { s.Buffers = 0 },
-		"Whisper's kind":    func(s *Setup) { s.Config.Log = "ln" },
-		"not 160 every 160": func(s *Setup) { s.Config.NFFT = 160 },
-		"or 128 mels":       func(s *Setup) { s.Config.NMels = 96 },
+		"not of 434":        func(s *Setup) { s.Config.NFFT = 434 },
+		"not of 8192":       func(s *Setup) { s.Config.NFFT = 8192 },
+		"up to 512 mels":    func(s *Setup) { s.Config.NMels = 600 },
 		"clips of up to":    func(s *Setup) { s.Config.ChunkSeconds = 3600 },
 	} {
 		s := good

@@ -98,7 +98,7 @@ func (d *Device) feed(buf *buffer, c *clock, slot int, clips []wire.Clip) error 
 	s.do(func() error { return d.ready(buf, c, p) })
 	s.do(func() error { return d.compute.Wait(c.events[1], 0) })
 	s.do(func() error { return c.events[2].Record(d.compute) })
-	s.do(func() error { return d.launch(d.mel, buf, p) })
+	s.do(func() error { return d.launch(buf, p) })
 	s.do(func() error { return c.events[3].Record(d.compute) })
 	s.do(func() error { return buf.computed.Record(d.compute) })
 	if s.err != nil {
@@ -107,25 +107,40 @@ func (d *Device) feed(buf *buffer, c *clock, slot int, clips []wire.Clip) error 
 	return nil
 }
 
-// ready starts the kernel that brings a piece's table to the device.
+// ready starts the kernel that makes the records of a piece's tiles.
 func (d *Device) ready(buf *buffer, c *clock, p piece) error {
-	host, words, clips := pointer(c.table), int64(p.words()), int64(p.clips)
-	return d.prepare.Launch(min(8, (p.words()+255)/256), 1, 1, 256, 1, 1, 0, d.compute, []unsafe.Pointer{
-		unsafe.Pointer(&host), unsafe.Pointer(&buf.table), unsafe.Pointer(&words), unsafe.Pointer(&buf.loudest), unsafe.Pointer(&clips)})
+	host, clips, tiles := pointer(c.table), int64(p.clips), int64(p.tiles)
+	return d.prepare.Launch(min(8, (max(p.tiles, p.clips)+255)/256), 1, 1, 256, 1, 1, 0, d.compute, []unsafe.Pointer{
+		unsafe.Pointer(&host), unsafe.Pointer(&clips), unsafe.Pointer(&buf.records), unsafe.Pointer(&tiles),
+		unsafe.Pointer(&buf.loudest), unsafe.Pointer(&buf.softest)})
 }
 
-// launch starts the kernels on a buffer that is fed and ready: mel is the first
-// of them, and more what it takes besides.
-func (d *Device) launch(mel cu.Function, buf *buffer, p piece, more ...unsafe.Pointer) error {
-	tiles, count := buf.table+cu.DevicePtr(p.tilesAt()), int64(p.tiles)
-	err := mel.Launch(min(d.blocks, p.tiles), 1, 1, kernel.Threads, 1, 1, d.shared, d.compute, append([]unsafe.Pointer{
-		unsafe.Pointer(&buf.pcm), unsafe.Pointer(&buf.frames), unsafe.Pointer(&buf.loudest), unsafe.Pointer(&buf.table),
-		unsafe.Pointer(&tiles), unsafe.Pointer(&count), unsafe.Pointer(&d.tables)}, more...))
+// launch starts the kernels on a buffer that is fed and ready.
+func (d *Device) launch(buf *buffer, p piece) error {
+	if d.fast {
+		return d.launchMel(d.mel, buf, p)
+	}
+	err := d.general.Launch(p.tiles, 1, 1, 32*d.groups, 1, 1, d.shared, d.compute, []unsafe.Pointer{
+		unsafe.Pointer(&buf.pcm), unsafe.Pointer(&buf.values), unsafe.Pointer(&buf.records), unsafe.Pointer(&d.tables)})
 	if err != nil {
 		return err
 	}
-	return d.floors.Launch(p.tiles, 1, 1, kernel.FloorBlock, 1, 1, 0, d.compute, []unsafe.Pointer{
-		unsafe.Pointer(&buf.frames), unsafe.Pointer(&buf.loudest), unsafe.Pointer(&buf.table), unsafe.Pointer(&tiles), unsafe.Pointer(&d.tables)})
+	return d.finish.Launch(p.tiles, 1, 1, kernel.FinishBlock, 1, 1, 0, d.compute, []unsafe.Pointer{
+		unsafe.Pointer(&buf.values), unsafe.Pointer(&buf.frames), unsafe.Pointer(&buf.records), unsafe.Pointer(&d.tables)})
+}
+
+// launchMel starts the kernels mel, or a twin that takes more besides, and floors.
+func (d *Device) launchMel(mel cu.Function, buf *buffer, p piece, more ...unsafe.Pointer) error {
+	count, blocks := int64(p.tiles), (p.tiles+d.groups-1)/d.groups
+	err := mel.Launch(min(d.blocks, blocks), 1, 1, d.groups*kernel.Threads, 1, 1, d.shared, d.compute, append([]unsafe.Pointer{
+		unsafe.Pointer(&buf.pcm), unsafe.Pointer(&buf.frames), unsafe.Pointer(&buf.loudest), unsafe.Pointer(&buf.softest),
+		unsafe.Pointer(&buf.records), unsafe.Pointer(&count), unsafe.Pointer(&d.tables)}, more...))
+	if err != nil {
+		return err
+	}
+	return d.floors.Launch((p.tiles+kernel.FloorTiles-1)/kernel.FloorTiles, 1, 1, kernel.FloorBlock, 1, 1, 0, d.compute, []unsafe.Pointer{
+		unsafe.Pointer(&buf.frames), unsafe.Pointer(&buf.loudest), unsafe.Pointer(&buf.softest), unsafe.Pointer(&buf.records),
+		unsafe.Pointer(&count), unsafe.Pointer(&d.tables)})
 }
 
 // drain copies the frames out.
@@ -165,7 +180,7 @@ func (d *Device) Provoke() error {
 	case wire.ProvokeHang:
 		return d.spin.Launch(1, 1, 1, 1, 1, 1, 0, d.compute, []unsafe.Pointer{unsafe.Pointer(&d.tables)})
 	case wire.ProvokeFault:
-		return d.launch(d.mel, new(buffer), piece{clips: 1, tiles: 1})
+		return d.launch(new(buffer), piece{clips: 1, tiles: 1})
 	case wire.ProvokeDeath:
 		return unix.Kill(os.Getpid(), unix.SIGKILL)
 	}

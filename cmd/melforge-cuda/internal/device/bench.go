@@ -3,6 +3,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"gorgonia.org/cu"
 
 	"github.com/melforge/melforge/gpu/wire"
+	"github.com/melforge/melforge/mel"
 )
 
 // benchTime is how long each rate is measured.
@@ -32,14 +34,14 @@ func Fill(l wire.Layout, memory []byte) {
 	}
 }
 
-// full is a batch of longest clips that fills a slot.
-func full(s wire.Setup, slot int) wire.Batch {
+// full is a batch of the benchmark's clips that fills a slot of a layout.
+func full(c mel.Config, l wire.Layout, slot int) wire.Batch {
 	b := wire.Batch{Slot: uint32(slot)}
-	n := uint32(s.Config.MaxSamples())
+	n := uint32(wire.BenchClip(c))
 	step := (n + wire.Align - 1) / wire.Align * wire.Align
-	frames := uint32(s.Config.Frames(int(n)))
-	out := uint32(s.Layout.OutOf(uint64(frames)))
-	for i := uint32(0); int(i*step+n) <= s.Layout.Samples && int((i+1)*out) <= s.Layout.Out; i++ {
+	frames := uint32(c.Frames(int(n)))
+	out := uint32(l.OutOf(uint64(frames)))
+	for i := uint32(0); int(i*step+n) <= l.Samples && int((i+1)*out) <= l.Out; i++ {
 		b.Clips = append(b.Clips, wire.Clip{At: i * step, Samples: n, Out: i * out, Frames: frames})
 	}
 	return b
@@ -52,7 +54,7 @@ func (d *Device) Bench(q *Queue) (wire.Rates, error) {
 	if err := d.warm(); err != nil {
 		return r, err
 	}
-	before, err := d.bus()
+	before, err := timed(d.copyIn, d.in)
 	if err != nil {
 		return r, err
 	}
@@ -62,16 +64,16 @@ func (d *Device) Bench(q *Queue) (wire.Rates, error) {
 	if err := d.hostToHost(q, &r); err != nil {
 		return r, err
 	}
-	after, err := d.bus()
+	after, err := timed(d.copyIn, d.in)
 	r.BusBytes = max(before, after)
-	r.Bus = r.BusBytes / float64(2*d.setup.Config.MaxSamples())
+	r.Bus = r.BusBytes / float64(2*wire.BenchClip(d.setup.Config))
 	return r, err
 }
 
 // warm takes every slot through every buffer once.
 func (d *Device) warm() error {
 	for i := range max(d.setup.Layout.Slots, len(d.buffers)) {
-		clips := full(d.setup, i%d.setup.Layout.Slots).Clips
+		clips := full(d.setup.Config, d.setup.Layout, i%d.setup.Layout.Slots).Clips
 		c, err := d.piece(i%d.setup.Layout.Slots, clips[:d.fit(clips)])
 		if err != nil {
 			return err
@@ -84,10 +86,18 @@ func (d *Device) warm() error {
 	return nil
 }
 
-// timed repeats a step that puts n units of work on a stream until benchTime
-// has gone by, and returns units a second.
-func timed(s cu.Stream, step func(i int) (float64, error)) (float64, error) {
-	if err := s.Synchronize(); err != nil {
+// timed repeats a step that puts n units of work on streams until benchTime has
+// gone by, and returns units a second.
+func timed(step func(i int) (float64, error), streams ...cu.Stream) (float64, error) {
+	finish := func() error {
+		for _, s := range streams {
+			if err := s.Synchronize(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := finish(); err != nil {
 		return 0, err
 	}
 	start, sum := time.Now(), 0.0
@@ -98,42 +108,56 @@ func timed(s cu.Stream, step func(i int) (float64, error)) (float64, error) {
 		}
 		sum += n
 		if i%16 == 15 { // not too far ahead of the device
-			if err := s.Synchronize(); err != nil {
+			if err := finish(); err != nil {
 				return 0, err
 			}
 		}
 	}
-	err := s.Synchronize()
+	err := finish()
 	return sum / time.Since(start).Seconds(), err
 }
 
-// bus is how many bytes a second of samples reach the device when nothing else
-// happens.
-func (d *Device) bus() (float64, error) {
-	return timed(d.in, func(i int) (float64, error) {
-		buf := d.buffers[i%len(d.buffers)]
-		b := d.setup.Layout.SamplesOf(d.memory, i%d.setup.Layout.Slots)
-		n := min(len(b), 2*buf.samples)
-		return float64(n), cu.MemcpyHtoDAsync(buf.pcm, pointer(b), int64(n), d.in)
-	})
+// deviceBatch is the clips of a batch that stays on the device: so many that
+// starting a kernel costs little.
+const deviceBatch = 256
+
+// deviceOnly is how many clips a second the kernels compute, in a buffer of its
+// own where there is memory for it.
+func (d *Device) deviceOnly() (float64, error) {
+	c := d.setup.Config
+	l := wire.NewLayout(c, 1, deviceBatch*wire.BenchClip(c))
+	buf, err := newBuffer(l, !d.fast)
+	defer buf.free()
+	if errors.Is(err, cu.OutOfMemory) {
+		return d.kernels(d.buffers[0], wire.NewLayout(c, 1, d.Chunk))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return d.kernels(buf, l)
 }
 
-// deviceOnly is how many clips a second the kernels compute.
-func (d *Device) deviceOnly() (float64, error) {
-	clips := full(d.setup, 0).Clips
-	clips = clips[:d.fit(clips)]
-	c := <-d.clocks
-	p := c.fill(clips)
-	for _, buf := range d.buffers { // warm has fed them
-		if err := d.ready(buf, c, p); err != nil {
+// kernels is the rate on one buffer, which it fills with the first slot's samples
+// over and over.
+func (d *Device) kernels(buf *buffer, l wire.Layout) (float64, error) {
+	samples := d.setup.Layout.SamplesOf(d.memory, 0)
+	for at := 0; at < 2*buf.samples; at += len(samples) {
+		n := min(len(samples), 2*buf.samples-at)
+		if err := cu.MemcpyHtoDAsync(buf.pcm+cu.DevicePtr(at), pointer(samples), int64(n), d.compute); err != nil {
 			return 0, err
 		}
 	}
-	rate, err := timed(d.compute, func(i int) (float64, error) {
-		return float64(len(clips)), d.launch(d.mel, d.buffers[i%len(d.buffers)], p)
-	})
-	d.clocks <- c
-	return rate, err
+	clips := full(d.setup.Config, l, 0).Clips
+	table, err := pinned(buf.tableBytes())
+	if err != nil {
+		return 0, err
+	}
+	clock := &clock{table: table}
+	p := clock.fill(clips)
+	if err := d.ready(buf, clock, p); err != nil {
+		return 0, err
+	}
+	return timed(func(int) (float64, error) { return float64(len(clips)), d.launch(buf, p) }, d.compute)
 }
 
 // hostToHost sends every slot through the device as often as it can.
@@ -143,7 +167,7 @@ func (d *Device) hostToHost(q *Queue, r *wire.Rates) error {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	for slot := range d.setup.Layout.Slots {
-		b := full(d.setup, slot)
+		b := full(d.setup.Config, d.setup.Layout, slot)
 		wg.Go(func() {
 			for time.Since(start) < 3*benchTime {
 				t := q.Do(b)

@@ -18,21 +18,32 @@ const maxClips = 4096
 
 // buffer is a chunk's place on the device.
 type buffer struct {
-	samples, out int // what fits
-	tiles        int
+	samples, out, tiles int // what fits
+	room                int // bytes of values
 
-	pcm, frames, loudest, table cu.DevicePtr
+	pcm, frames, loudest, softest, records cu.DevicePtr
+	values                                 cu.DevicePtr // before FP16, of the kernel general
 
 	computed, drained cu.Event // what was done last with the buffer
 }
 
-func newBuffer(l wire.Layout) (*buffer, error) {
+func newBuffer(l wire.Layout, values bool) (*buffer, error) {
 	b := &buffer{samples: l.Samples, out: l.Out, tiles: l.Out/(l.NMels*kernel.Tile) + maxClips}
+	if values {
+		b.room = 8 * l.Out
+	}
 	var err error
 	for _, a := range []struct {
 		p *cu.DevicePtr
 		n int
-	}{{&b.pcm, 2 * l.Samples}, {&b.frames, 2 * l.Out}, {&b.loudest, 4 * maxClips}, {&b.table, b.tableBytes()}} {
+	}{
+		{&b.pcm, 2 * l.Samples}, {&b.frames, 2 * l.Out}, {&b.loudest, 4 * maxClips},
+		{&b.softest, 4 * b.tiles}, {&b.records, kernel.TileBytes * b.tiles},
+		{&b.values, b.room},
+	} {
+		if a.n == 0 {
+			continue
+		}
 		if *a.p, err = cu.MemAlloc(int64(a.n)); err != nil {
 			return b, err
 		}
@@ -45,23 +56,24 @@ func newBuffer(l wire.Layout) (*buffer, error) {
 	return b, nil
 }
 
-func (b *buffer) tableBytes() int { return 16*maxClips + 8*(b.tiles+1) }
+func (b *buffer) tableBytes() int { return 16*maxClips + 8*b.tiles }
 
 func (b *buffer) bytes() int64 {
-	return int64(2*b.samples + 2*b.out + 4*maxClips + b.tableBytes())
+	return int64(2*b.samples + 2*b.out + 4*maxClips + (4+kernel.TileBytes)*b.tiles + b.room)
 }
 
 // free gives the device memory back. It runs only while the device is opened,
 // before anything uses the buffer.
 func (b *buffer) free() {
-	for _, p := range []cu.DevicePtr{b.pcm, b.frames, b.loudest, b.table} {
+	for _, p := range []cu.DevicePtr{b.pcm, b.frames, b.loudest, b.softest, b.records, b.values} {
 		if p != 0 {
 			_ = cu.MemFree(p) // it was allocated a moment ago
 		}
 	}
 }
 
-// clock follows one piece: it holds its table and times it.
+// clock follows one piece: it holds its table, which the device reads, and times
+// it.
 type clock struct {
 	table  []byte      // pinned
 	events [6]cu.Event // begin and end of copy-in, compute and copy-out
@@ -71,12 +83,6 @@ type clock struct {
 type piece struct {
 	clips, tiles int
 }
-
-// tilesAt is where the tiles begin in a table, in bytes.
-func (p piece) tilesAt() int { return 16 * p.clips }
-
-// words is the table's size in words of 16 bytes.
-func (p piece) words() int { return p.clips + (p.tiles+1)/2 }
 
 // fill writes the table of clips: the clips relative to the buffer, then their
 // tiles.

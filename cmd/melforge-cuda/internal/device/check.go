@@ -36,14 +36,15 @@ func (d *Device) Compare(samples []int16) (Difference, error) {
 	if err != nil {
 		return Difference{}, err
 	}
-	loudest := float32(math.Inf(-1))
-	for _, v := range exact {
-		loudest = max(loudest, v)
+	floor := math.Inf(-1)
+	if c := d.setup.Config; d.fast && c.DynamicRange > 0 {
+		for _, v := range exact {
+			floor = max(floor, v-c.DynamicRange/c.Divisor)
+		}
 	}
-	floor := loudest - float32(d.setup.Config.DynamicRange/d.setup.Config.Divisor)
 	diff := Difference{Values: len(want), Pad: halves[len(want)] != half(pad)}
 	for i, w := range want {
-		diff.Exact = max(diff.Exact, math.Abs(float64(max(exact[i], floor))-w))
+		diff.Exact = max(diff.Exact, math.Abs(max(exact[i], floor)-w))
 		diff.half(halves[i], w)
 	}
 	return diff, nil
@@ -76,14 +77,11 @@ func rank(h uint16) int {
 	return int(h)
 }
 
-// exactly computes one clip with the kernel that also gives unrounded values.
-func (d *Device) exactly(c wire.Clip, samples []int16) (exact []float32, halves []uint16, err error) {
+// exactly computes one clip and gives the unrounded values too: of the kernel
+// mel's twin those before the floor.
+func (d *Device) exactly(c wire.Clip, samples []int16) (exact []float64, halves []uint16, err error) {
 	n := int(c.Frames) * d.setup.Config.NMels
-	exact, halves = make([]float32, n), make([]uint16, n+1)
-	exactly, err := d.exactKernel()
-	if err != nil {
-		return nil, nil, err
-	}
+	exact, halves = make([]float64, n), make([]uint16, n+1)
 	buf := d.buffers[0]
 	clock := <-d.clocks
 	defer func() { d.clocks <- clock }()
@@ -93,6 +91,16 @@ func (d *Device) exactly(c wire.Clip, samples []int16) (exact []float32, halves 
 		return nil, nil, fmt.Errorf("allocate %d floats: %w", n, err)
 	}
 	defer func() { _ = cu.MemFree(room) }()
+	run, floats := func() error { return d.launch(buf, p) }, make([]float32, n)
+	if d.fast {
+		twin, err := d.twin()
+		if err != nil {
+			return nil, nil, err
+		}
+		run = func() error { return d.launchMel(twin, buf, p, unsafe.Pointer(&room)) }
+		defer func(all int) { d.blocks = all }(d.blocks)
+		d.blocks = 3 // so that a clip takes several rounds of them
+	}
 	s := sequence{}
 	// Poison, so that a value that is not written shows.
 	s.do(func() error { return cu.MemsetD32(room, 0x7fc00000, int64(n)) })
@@ -102,25 +110,36 @@ func (d *Device) exactly(c wire.Clip, samples []int16) (exact []float32, halves 
 	})
 	s.do(cu.Synchronize) // the stream does not wait for what went before
 	s.do(func() error { return d.ready(buf, clock, p) })
-	s.do(func() error { return d.launch(exactly, buf, p, unsafe.Pointer(&room)) })
+	s.do(run)
 	s.do(func() error { return d.compute.Synchronize() })
-	s.do(func() error { return cu.MemcpyDtoH(unsafe.Pointer(&exact[0]), room, int64(4*n)) })
+	s.do(func() error { return cu.MemcpyDtoH(unsafe.Pointer(&floats[0]), room, int64(4*n)) })
 	s.do(func() error { return cu.MemcpyDtoH(unsafe.Pointer(&halves[0]), buf.frames, int64(2*n+2)) })
+	if !d.fast {
+		s.do(func() error { return cu.MemcpyDtoH(unsafe.Pointer(&exact[0]), buf.values, int64(8*n)) })
+	}
 	if s.err != nil {
 		return nil, nil, fmt.Errorf("compute a clip: %w", s.err)
+	}
+	for i := range exact {
+		if d.fast {
+			exact[i] = float64(floats[i])
+		}
 	}
 	return exact, halves, nil
 }
 
-// exactKernel loads the kernel that also gives unrounded values.
-func (d *Device) exactKernel() (cu.Function, error) {
-	module, _, err := loadImage(kernel.Exact())
+// twin loads the kernel mel that also gives unrounded values.
+func (d *Device) twin() (f cu.Function, err error) {
+	module, _, err := d.loadImage(kernel.Exact())
 	if err != nil {
-		return cu.Function{}, err
+		return f, err
 	}
-	f, err := module.Function(d.name + "_exact")
-	if err != nil {
-		return f, fmt.Errorf("kernel %s_exact: %w", d.name, err)
+	name := "mel_exact"
+	if d.Single {
+		name = "mel_single_exact"
+	}
+	if err := functions(module, map[string]*cu.Function{name: &f}); err != nil {
+		return f, err
 	}
 	return f, allowShared(f, d.shared)
 }

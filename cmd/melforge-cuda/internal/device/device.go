@@ -24,11 +24,13 @@ type Device struct {
 	memory []byte // shared with the parent, pinned
 	ctx    cu.CUContext
 
+	fast                       bool // the kernels mel and floors compute, not general and finish
 	prepare, mel, floors, spin cu.Function
-	name                       string // of the kernel mel that was chosen
+	general, finish            cu.Function
 
 	tables cu.DevicePtr
 	blocks int // of the kernel mel that the device runs at once
+	groups int // of each; warps of a block of the kernel general
 	shared int // bytes of shared memory that each has
 
 	in, compute, out cu.Stream
@@ -77,24 +79,19 @@ func Open(s wire.Setup, memory []byte) (*Device, error) {
 // load loads the kernels and their tables.
 func (d *Device) load(processors int) error {
 	start := time.Now()
-	module, native, err := loadImage(kernel.Mel())
+	module, native, err := d.loadImage(kernel.Mel())
 	if err != nil {
 		return err
 	}
 	d.Native = native
-	for name, f := range map[string]*cu.Function{"prepare": &d.prepare, "floors": &d.floors, "spin": &d.spin} {
-		if *f, err = module.Function(name); err != nil {
-			return fmt.Errorf("kernel %s: %w", name, err)
-		}
-	}
-	if err := d.choose(module, processors); err != nil {
+	if err := functions(module, map[string]*cu.Function{"prepare": &d.prepare, "floors": &d.floors, "spin": &d.spin}); err != nil {
 		return err
 	}
-	d.Module = time.Since(start)
-	tables, err := kernel.Tables(d.setup.Config)
+	tables, err := d.choose(module, processors)
 	if err != nil {
 		return err
 	}
+	d.Module = time.Since(start)
 	if d.tables, err = cu.MemAlloc(int64(len(tables))); err != nil {
 		return fmt.Errorf("allocate the tables: %w", err)
 	}
@@ -104,10 +101,41 @@ func (d *Device) load(processors int) error {
 	return cu.Synchronize() // a copy from memory that is not pinned may still be on its way
 }
 
+// functions finds a module's kernels by their names.
+func functions(module cu.Module, all map[string]*cu.Function) error {
+	for name, f := range all {
+		var err error
+		if *f, err = module.Function(name); err != nil {
+			return fmt.Errorf("kernel %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// generalise takes the kernels for what the kernel mel does not compute, and
+// returns their table.
+func (d *Device) generalise() ([]byte, error) {
+	g, err := kernel.NewGeneral(d.setup.Config)
+	if err != nil {
+		return nil, err
+	}
+	module, _, err := d.loadImage(kernel.Generals())
+	if err != nil {
+		return nil, err
+	}
+	if err := functions(module, map[string]*cu.Function{"general": &d.general, "finish": &d.finish}); err != nil {
+		return nil, err
+	}
+	d.groups, d.shared = g.Warps, g.Shared
+	return g.Recipe, allowShared(d.general, g.Shared)
+}
+
 // loadImage loads native code, or compiles for a GPU that is newer or rarer.
-func loadImage(i kernel.Image) (m cu.Module, native bool, err error) {
-	if m, err = cu.LoadData(i.Native); err == nil {
-		return m, true, nil
+func (d *Device) loadImage(i kernel.Image) (m cu.Module, native bool, err error) {
+	if !d.setup.Compile {
+		if m, err = cu.LoadData(i.Native); err == nil {
+			return m, true, nil
+		}
 	}
 	if m, err = cu.LoadData(i.PTX); err != nil {
 		return m, false, fmt.Errorf("compile the kernels: %w", err)
@@ -115,35 +143,59 @@ func loadImage(i kernel.Image) (m cu.Module, native bool, err error) {
 	return m, false, nil
 }
 
-// choose takes the kernels in double precision, or those in single if told to
-// or if the device has too little shared memory.
-func (d *Device) choose(module cu.Module, processors int) error {
+// choose takes the kernel mel where it computes the configuration, in double
+// precision, or in single if told to or if the device has too little shared
+// memory; else the kernels for the rest. It returns their table. Single precision
+// is for values within a dynamic range only: far below a clip's maximum it has
+// nothing to say.
+func (d *Device) choose(module cu.Module, processors int) ([]byte, error) {
+	c := d.setup.Config
+	if d.fast = kernel.Fast(c); !d.fast {
+		return d.generalise()
+	}
+	ranged := c.DynamicRange > 0
 	err := errors.New("single precision is asked for")
-	if !d.setup.Single {
-		err = d.use(module, processors, "mel", kernel.SharedDouble)
+	if !d.setup.Single || !ranged {
+		err = d.use(module, processors)
 	}
-	if err != nil {
+	switch {
+	case err != nil && !ranged:
+		d.fast = false
+		return d.generalise()
+	case err != nil:
 		d.Single = true
-		err = d.use(module, processors, "mel_single", kernel.SharedSingle)
+		if module, _, err = d.loadImage(kernel.Single()); err != nil {
+			return nil, err
+		}
+		if err = d.use(module, processors); err != nil {
+			return nil, err
+		}
 	}
-	return err
+	return kernel.Tables(c)
 }
 
-func (d *Device) use(module cu.Module, processors int, name string, shared int) (err error) {
-	if d.mel, err = module.Function(name); err != nil {
-		return fmt.Errorf("kernel %s: %w", name, err)
+// use takes a module's kernel mel, with as many groups to a block as fit.
+func (d *Device) use(module cu.Module, processors int) (err error) {
+	if d.mel, err = module.Function("mel"); err != nil {
+		return fmt.Errorf("kernel mel: %w", err)
 	}
-	if err := allowShared(d.mel, shared); err != nil {
+	for d.groups = kernel.MaxGroups; ; d.groups-- {
+		d.shared = kernel.Shared(d.groups, d.Single)
+		if err = allowShared(d.mel, d.shared); err == nil || d.groups == 1 {
+			break
+		}
+	}
+	if err != nil {
 		return err
 	}
-	each, err := d.mel.MaxActiveBlocksPerMultiProcessor(kernel.Threads, int64(shared))
+	each, err := d.mel.MaxActiveBlocksPerMultiProcessor(d.groups*kernel.Threads, int64(d.shared))
 	if err != nil {
-		return fmt.Errorf("kernel %s: %w", name, err)
+		return fmt.Errorf("kernel mel: %w", err)
 	}
 	if each < 1 {
-		return fmt.Errorf("kernel %s does not fit this device", name)
+		return errors.New("kernel mel does not fit this device")
 	}
-	d.name, d.blocks, d.shared = name, each*processors, shared
+	d.blocks = each * processors
 	return nil
 }
 
@@ -170,7 +222,7 @@ func (d *Device) allocate() error {
 func (d *Device) take() error {
 	l := wire.NewLayout(d.setup.Config, 1, d.Chunk)
 	for range d.setup.Buffers {
-		b, err := newBuffer(l)
+		b, err := newBuffer(l, !d.fast)
 		d.buffers = append(d.buffers, b)
 		if err != nil {
 			return err

@@ -3,15 +3,51 @@
 // exp(-2πi·nk/20) = i^(-ak)·exp(-2πi·bk/5).
 #pragma once
 
+// The cosines of 72° and 144°, and their sines. In constant memory an
+// instruction takes them as an operand.
+__constant__ double kTurns[4] = {0.30901699437494742410, -0.80901699437494742410, 0.95105651629515357212, 0.58778525229247312917};
+
 namespace {
 
-constexpr double kC1 = 0.30901699437494742410, kC2 = -0.80901699437494742410;  // cosines of 72° and 144°
-constexpr double kS1 = 0.95105651629515357212, kS2 = 0.58778525229247312917;   // sines
+// real5 transforms five whole numbers: the sum, and the values of k = 1 and 2.
+template <typename T>
+__device__ __forceinline__ void real5(int x0, int x1, int x2, int x3, int x4, T& sum, T& r1, T& i1, T& r2, T& i2) {
+  const T c1 = T(kTurns[0]), c2 = T(kTurns[1]), s1 = T(kTurns[2]), s2 = T(kTurns[3]);
+  const T x = T(x0), t1 = T(x1 + x4), t2 = T(x2 + x3), t3 = T(x1 - x4), t4 = T(x2 - x3);
+  sum = x + (t1 + t2);
+  r1 = fma(c2, t2, fma(c1, t1, x)), i1 = -fma(s2, t4, s1 * t3);
+  r2 = fma(c1, t2, fma(c2, t1, x)), i2 = fma(s1, t4, -s2 * t3);
+}
+
+// whole20 transforms 20 whole numbers: re[0..10], im[1..9]. As long as there are
+// only sums, they are exact.
+template <typename T>
+__device__ __forceinline__ void whole20(const int (&x)[20], T (&re)[11], T (&im)[11]) {
+  int sums[5], others[5], d[5], e[5];
+#pragma unroll
+  for (int b = 0; b < 5; b++) {
+    const int x0 = x[4 * b], x1 = x[(4 * b + 5) % 20], x2 = x[(4 * b + 10) % 20], x3 = x[(4 * b + 15) % 20];
+    const int odd = x1 + x3;
+    sums[b] = x0 + x2 + odd, others[b] = x0 + x2 - odd;
+    d[b] = x0 - x2, e[b] = x1 - x3;
+  }
+  T r1, i1, r2, i2, s1, j1, s2, j2;
+  real5(sums[0], sums[1], sums[2], sums[3], sums[4], re[0], r1, i1, r2, i2);
+  re[4] = r1, im[4] = -i1, re[8] = r2, im[8] = -i2;
+  real5(others[0], others[1], others[2], others[3], others[4], re[10], re[6], im[6], re[2], im[2]);
+  real5(d[0], d[1], d[2], d[3], d[4], re[5], r1, i1, r2, i2);
+  real5(e[0], e[1], e[2], e[3], e[4], im[5], s1, j1, s2, j2);
+  im[5] = -im[5];
+  re[1] = r1 + j1, im[1] = i1 - s1;
+  re[9] = r1 - j1, im[9] = -(i1 + s1);
+  re[3] = r2 + j2, im[3] = s2 - i2;
+  re[7] = r2 - j2, im[7] = i2 + s2;
+}
 
 // real20 transforms 20 real values: re[0..10], im[1..9].
 template <typename T>
 __device__ __forceinline__ void real20(const T (&x)[20], T (&re)[11], T (&im)[11]) {
-  const T c1 = T(kC1), c2 = T(kC2), s1 = T(kS1), s2 = T(kS2);
+  const T c1 = T(kTurns[0]), c2 = T(kTurns[1]), s1 = T(kTurns[2]), s2 = T(kTurns[3]);
   T y0[4], r1[4], i1[4], r2[4], i2[4];
 #pragma unroll
   for (int a = 0; a < 4; a++) {
@@ -44,7 +80,7 @@ __device__ __forceinline__ void real20(const T (&x)[20], T (&re)[11], T (&im)[11
 // complex5 transforms five complex values.
 template <typename T>
 __device__ __forceinline__ void complex5(T r0, T i0, T r1, T i1, T r2, T i2, T r3, T i3, T r4, T i4, T (&re)[5], T (&im)[5]) {
-  const T c1 = T(kC1), c2 = T(kC2), s1 = T(kS1), s2 = T(kS2);
+  const T c1 = T(kTurns[0]), c2 = T(kTurns[1]), s1 = T(kTurns[2]), s2 = T(kTurns[3]);
   T t1r = r1 + r4, t1i = i1 + i4, t2r = r2 + r3, t2i = i2 + i3;
   T t3r = r1 - r4, t3i = i1 - i4, t4r = r2 - r3, t4i = i2 - i3;
   re[0] = r0 + (t1r + t2r), im[0] = i0 + (t1i + t2i);

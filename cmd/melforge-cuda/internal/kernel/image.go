@@ -10,6 +10,12 @@ type Image struct{ Native, PTX string }
 // Mel is the kernels of mel.cu.
 func Mel() Image { return Image{melNative, melPTX} }
 
+// Single is the kernel of single.cu.
+func Single() Image { return Image{singleNative, singlePTX} }
+
+// Generals is the kernels of general.cu.
+func Generals() Image { return Image{generalNative, generalPTX} }
+
 // Exact is the kernels of exact.cu, for tests.
 func Exact() Image { return Image{exactNative, exactPTX} }
 
@@ -18,6 +24,14 @@ var (
 	melNative string
 	//go:embed mel.ptx
 	melPTX string
+	//go:embed single.fatbin
+	singleNative string
+	//go:embed single.ptx
+	singlePTX string
+	//go:embed general.fatbin
+	generalNative string
+	//go:embed general.ptx
+	generalPTX string
 	//go:embed exact.fatbin
 	exactNative string
 	//go:embed exact.ptx

@@ -7,150 +7,174 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/melforge/melforge/mel"
 )
 
 // The sizes of mel.cuh.
 const (
-	Threads    = 320 // of a block of the kernel mel
-	Tile       = 32  // frames that a block computes at a time
+	Threads    = 320 // of a group of the kernel mel
+	MaxGroups  = 2   // of a block of it
+	Tile       = 32  // frames that a group computes at a time
+	TileBytes  = 32  // of a tile's record on the device
 	FloorBlock = 128 // threads of a block of the kernel floors
+	FloorTiles = 4   // tiles of a block of it
 	fft        = 400
 	bins       = fft/2 + 1
 	maxMels    = 128
-	weights    = 1024
+	groups     = 64
 	warps      = 10
 	words      = 2680 + 2680/80 + 1 // samples of a tile, two a word, a word of padding a hop
 )
 
-// SharedDouble and SharedSingle are the shared memory of a block of the kernels
-// mel and mel_single.
-const (
-	SharedDouble = (words+3)/4*4*4 + 20*20*32*8
-	SharedSingle = (words+3)/4*4*4 + 20*20*32*4 + 4*(20*20+20*10*2+weights)
-)
+// Shared is the shared memory that a block of that many groups of the kernel mel
+// needs, in double or in single precision.
+func Shared(groups int, single bool) int {
+	value, exchange := 8, 20*10*32*12
+	if single {
+		value, exchange = 4, 20*10*32*8
+	}
+	common := bandsBytes + value*(20*10*2+4)
+	group := exchange + (words+3)/4*4*4 + 4*32*(maxMels/2+1) + 4*TileBytes + 3*8 + 4*warps + 3*4
+	return common + groups*((group+15)/16*16)
+}
+
+const bandsBytes = 64*groups + 2*4*maxMels/4 + 4*(warps+2) + 8*4
 
 // tables is struct Tables of mel.cuh.
 type tables struct {
-	Window      [20][20]float64
-	Twiddle     [20][10][2]float64
-	Window1     [20][20]float32
-	Twiddle1    [20][10][2]float32
-	Weight      [weights]float32
-	Band        [maxMels]int32
+	Weight      [groups][2][2][4]float32
+	Quad        [maxMels / 4]uint32
+	Number      [maxMels / 4]int32
 	Share       [warps + 2]int32
 	Scale, Bias float32
 	Least       float32
 	Range       float32
 	Mels        int32
 	Longest     int32
+	Reciprocal  int32
+	_           int32
+	Twiddle     [20][10][2]float64
+	Factor      [4]float64
+	Twiddle1    [20][10][2]float32
+	Factor1     [4]float32
 }
 
 // Tables is what the kernels need to know of c, in their layout.
 func Tables(c mel.Config) ([]byte, error) {
 	t := tables{
-		Scale: float32(math.Log10(2) / c.Divisor), Bias: float32(c.Offset / c.Divisor),
+		Scale: float32(logOfTwo(c) / c.Divisor), Bias: float32(c.Offset / c.Divisor),
 		Least: float32(c.LogFloor), Range: float32(c.DynamicRange / c.Divisor),
-		Mels: int32(c.NMels), Longest: int32(c.MaxSamples()),
+		Mels: int32(c.NMels), Reciprocal: int32(1<<16/(c.NMels/2) + 1),
+	}
+	if c.Framing == mel.FramingChunk {
+		t.Longest = int32(c.MaxSamples())
 	}
 	if c.DynamicRange == 0 { // there is no floor
 		t.Range = math.MaxFloat32
 	}
-	for n := range 20 {
-		for r := range 20 {
-			hann := 0.5 - 0.5*math.Cos(2*math.Pi*float64(20*r+n)/fft)
-			t.Window[n][r] = hann / 32768
-			t.Window1[n][r] = float32(hann / 32768)
-		}
-		for k := range 10 {
-			s, c := math.Sincos(-2 * math.Pi * float64(n*(k+1)) / fft)
-			t.Twiddle[n][k] = [2]float64{c, s}
-			t.Twiddle1[n][k] = [2]float32{float32(c), float32(s)}
-		}
-	}
-	if err := t.bands(c); err != nil {
+	t.turns()
+	if err := t.quads(c); err != nil {
 		return nil, err
 	}
-	t.share(c.NMels)
 	var b bytes.Buffer
 	err := binary.Write(&b, binary.LittleEndian, t)
 	return b.Bytes(), err
 }
 
-// bands fills in the triangular mel filters of c, as package mel has them: the
-// weights of each from its first bin, with zeros around up to whole groups of
-// four bins.
-func (t *tables) bands(c mel.Config) error {
-	corner := make([]float64, c.NMels+2) // in Hz
-	low, high := toMel(c.FMin), toMel(c.FMax)
-	for i := range corner {
-		corner[i] = toHz(low + (high-low)*float64(i)/float64(c.NMels+1))
+// turns fills in the twiddles, and what samples are multiplied by on their way.
+func (t *tables) turns() {
+	t.Factor1[0] = 0.5 / 32768
+	t.Factor[0] = math.Ldexp(0.5/32768, 64) // as exchange.cuh wants it
+	for n := range 20 {
+		for k := range 10 {
+			s, c := math.Sincos(-2 * math.Pi * float64(n*(k+1)) / fft)
+			f, f1 := t.Factor[0], t.Factor1[0]
+			if k == 9 {
+				f, f1 = 1, 1
+			}
+			t.Twiddle[n][k] = [2]float64{c * f, s * f}
+			t.Twiddle1[n][k] = [2]float32{float32(c) * f1, float32(s) * f1}
+		}
 	}
+}
+
+// quads fills in the mel filters of c, four bands at a time: two and two over
+// the same bins, with zeros around up to whole groups of four bins, and the same
+// number of groups for both.
+func (t *tables) quads(c mel.Config) error {
+	all, quads := bank(c), c.NMels/4
+	order, share := divide(all)
+	t.Share = share
 	at := 0
-	for b := range c.NMels {
-		first, w := triangle(c, corner[b], corner[b+1], corner[b+2])
-		groups := (len(w) + 3) / 4
-		start := min(first, bins-4*groups) // the zeros before, where there are no bins after
-		if at+4*groups > weights {
+	for i, q := range order {
+		size := groupsOf(all[4*q : 4*q+4])
+		if at+size > groups {
 			return fmt.Errorf("mel configuration %q: its filters overlap too much for the GPU; use the CPU engine", c.Name)
 		}
-		for i, v := range w {
-			t.Weight[at+first-start+i] = float32(v)
+		t.Number[i], t.Quad[i] = int32(q), uint32(size<<16|at<<24)
+		for side := range 2 {
+			pair := all[4*q+2*side:][:2]
+			first, _ := span(pair[0], pair[1])
+			first = min(first, bins-4*size) // the zeros before, where there are no bins after
+			t.Quad[i] |= uint32(first) << (8 * side)
+			for j, b := range pair {
+				for k, w := range b.weights {
+					k += b.first - first
+					t.Weight[at+k/4][side][j][k%4] = float32(w)
+				}
+			}
 		}
-		t.Band[b] = int32(start | groups<<8 | at/4<<16)
-		at += 4 * groups
+		at += size
 	}
+	t.Share[warps] = int32(quads)
 	return nil
 }
 
-// triangle is the filter from left to right with its peak in between: its first
-// bin and its weights.
-func triangle(c mel.Config, left, peak, right float64) (first int, w []float64) {
-	for bin := range bins {
-		hz := float64(bin) * float64(c.Rate) / fft
-		v := min((hz-left)/(peak-left), (right-hz)/(right-peak))
-		if v <= 0 {
-			continue
-		}
-		if w == nil {
-			first = bin
-		}
-		w = append(w, v*2/(right-left))
-	}
-	return first, w
+// groupsOf is how many groups of four bins the two pairs of a quad need.
+func groupsOf(quad []band) int {
+	_, n := span(quad[0], quad[1])
+	_, m := span(quad[2], quad[3])
+	return max(1, (max(n, m)+3)/4)
 }
 
-// share divides the bands, in pairs, among the warps so that all have about as
-// much to do: a logarithm with its store costs about as much as a group.
-func (t *tables) share(mels int) {
-	cost := func(pair int) int { return 2 + int(t.Band[2*pair]>>8&255+t.Band[2*pair+1]>>8&255) }
-	total := 0
-	for p := range mels / 2 {
-		total += cost(p)
+// divide divides the quads of a bank among the warps so that all have about as
+// much to do, the largest first, each to the warp that has the least: the
+// logarithms with their stores cost as much as two groups.
+func divide(all []band) (order []int, share [warps + 2]int32) {
+	cost := func(q int) int { return 2 + groupsOf(all[4*q:4*q+4]) }
+	sorted := make([]int, len(all)/4)
+	for q := range sorted {
+		sorted[q] = q
 	}
-	pair, done := 0, 0
-	for w := range warps {
-		t.Share[w] = int32(2 * pair)
-		for pair < mels/2 && (2*done+cost(pair))*warps < 2*total*(w+1) {
-			done += cost(pair)
-			pair++
+	slices.SortStableFunc(sorted, func(a, b int) int { return cost(b) - cost(a) })
+	var lists [warps][]int
+	var loads [warps]int
+	for _, q := range sorted {
+		w := 0
+		for v := range loads {
+			if loads[v] < loads[w] {
+				w = v
+			}
 		}
+		lists[w], loads[w] = append(lists[w], q), loads[w]+cost(q)
 	}
-	t.Share[warps] = int32(mels)
+	for w, list := range lists {
+		share[w] = int32(len(order))
+		order = append(order, list...)
+	}
+	return order, share
 }
 
-// Slaney's mel scale, as in package mel: linear to 1 kHz, logarithmic above.
-func toMel(hz float64) float64 {
-	if hz < 1000 {
-		return hz * 3 / 200
+// span is the bins of two filters, of which either may have none.
+func span(a, b band) (first, n int) {
+	if a.weights == nil {
+		a = b
 	}
-	return 15 + 27*math.Log(hz/1000)/math.Log(6.4)
-}
-
-func toHz(m float64) float64 {
-	if m < 15 {
-		return m * 200 / 3
+	if b.weights == nil {
+		b = a
 	}
-	return 1000 * math.Pow(6.4, (m-15)/27)
+	first = min(a.first, b.first)
+	return first, max(a.first+len(a.weights), b.first+len(b.weights)) - first
 }

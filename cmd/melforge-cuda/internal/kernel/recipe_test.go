@@ -1,0 +1,243 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/melforge/melforge/mel"
+)
+
+// TestGeneral goes through the steps of general.cu, passes and all, with its
+// tables, and wants what the reference gives.
+func TestGeneral(t *testing.T) {
+	odd := mel.Config{
+		Name: "odd", Rate: 8000, NFFT: 360, WinLength: 300, Hop: 77, Framing: mel.FramingCentreZero, NMels: 23, FMax: 3900,
+		MelScale: "htk", MelNorm: "none", LogFloor: 1e-9, Divisor: 3, Offset: 1, DynamicRange: 6,
+	}
+	configs := []mel.Config{odd}
+	for _, name := range mel.Presets() {
+		c, err := mel.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		configs = append(configs, c)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	samples := make([]int16, 9000)
+	for i := range samples {
+		samples[i] = int16(9000*math.Sin(float64(i)*0.3) + r.NormFloat64()*1000)
+	}
+	for _, c := range configs {
+		g, err := NewGeneral(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _, err := mel.Reference(c, samples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := newTwin(t, g).clip(samples, c.Frames(len(samples)))
+		for i, w := range want {
+			if d := math.Abs(got[i] - w); !(d < 1e-9) {
+				t.Fatalf("%s: frame %d, band %d is off by %g", c.Name, i/c.NMels, i%c.NMels, d)
+			}
+		}
+	}
+}
+
+func TestGeneralRefuses(t *testing.T) {
+	for _, change := range []func(*mel.Config){
+		func(c *mel.Config) { c.NFFT = 434 }, func(c *mel.Config) { c.NFFT = 8192 }, func(c *mel.Config) { c.NMels = 513 },
+	} {
+		c, err := mel.Preset("kaldi-fbank-80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&c)
+		if _, err := NewGeneral(c); err == nil {
+			t.Errorf("%d points and %d mels were taken", c.NFFT, c.NMels)
+		}
+	}
+}
+
+// TestFast says which presets the kernel mel computes.
+func TestFast(t *testing.T) {
+	for _, name := range mel.Presets() {
+		c, err := mel.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := c.NFFT == 400; Fast(c) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+		c.FullScale = 2
+		if Fast(c) {
+			t.Errorf("%s of another scale is taken", name)
+		}
+	}
+}
+
+// twin is general.cu in Go.
+type twin struct {
+	recipe
+	window, weights []float64
+	roots           []complex128
+}
+
+func newTwin(t *testing.T, g General) *twin {
+	var w twin
+	b := bytes.NewReader(g.Recipe)
+	read := func(v any) {
+		if err := binary.Read(b, binary.LittleEndian, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read(&w.recipe)
+	if size := binary.Size(w.recipe); size != 6320 {
+		t.Fatalf("the recipe has %d bytes", size)
+	}
+	w.window, w.roots = make([]float64, w.FFT), make([]complex128, w.FFT)
+	read(w.window)
+	read(w.roots)
+	w.weights = make([]float64, b.Len()/8)
+	read(w.weights)
+	return &w
+}
+
+func (w *twin) source(i, n int) int {
+	if w.Mirror != 0 {
+		end := n
+		if w.Longest > 0 {
+			end = int(w.Longest)
+		}
+		for end > 1 && (i < 0 || i >= end) {
+			if i < 0 {
+				i = -i
+			} else {
+				i = 2*(end-1) - i
+			}
+		}
+	}
+	if i < 0 || i >= n {
+		return -1
+	}
+	return i
+}
+
+func (w *twin) fill(x []int16, begin int) []complex128 {
+	mean := 0.0
+	if w.Centre != 0 {
+		for _, v := range x[begin:][:w.Window] {
+			mean += float64(v) / float64(w.Window)
+		}
+	}
+	out := make([]float64, w.FFT)
+	for i := range out {
+		at := w.source(begin+i, len(x))
+		if w.window[i] == 0 || at < 0 {
+			continue
+		}
+		v := float64(x[at])
+		if at > 0 {
+			v -= w.Emphasis * float64(x[at-1])
+		}
+		if w.Centre != 0 || w.FrameEmphasis != 0 {
+			v -= mean + w.FrameEmphasis*(float64(x[at-min(i, 1)])-mean)
+		}
+		out[i] = v * w.window[i]
+	}
+	z := make([]complex128, w.FFT/2)
+	for i := range z {
+		z[i] = complex(out[2*i], out[2*i+1])
+	}
+	return z
+}
+
+// passes transforms z in Stockham's way.
+func (w *twin) passes(z []complex128) []complex128 {
+	n, done := len(z), 1
+	for _, radix := range w.Radix[:w.Radices] {
+		r := int(radix)
+		to := make([]complex128, n)
+		for i := range n / r {
+			p, q := i/done, i%done
+			for j := range r {
+				var sum complex128
+				for k := range r {
+					sum += z[i+n/r*k] * w.roots[2*n/r*(j*k%r)]
+				}
+				to[q+done*(r*p+j)] = sum * w.roots[2*done*p*j]
+			}
+		}
+		z, done = to, done*r
+	}
+	return z
+}
+
+func (w *twin) power(z []complex128) []float64 {
+	n := len(z)
+	out := make([]float64, n+1)
+	for k := range out {
+		a, b := z[k%n], z[(n-k)%n]
+		b = complex(real(b), -imag(b))
+		root := complex(0, 0)
+		if k < n {
+			root = w.roots[k]
+		} else {
+			root = -1
+		}
+		x := (a+b)/2 + (a-b)/2*complex(0, -1)*root
+		out[k] = real(x)*real(x) + imag(x)*imag(x)
+		if w.Magnitude != 0 {
+			out[k] = math.Sqrt(out[k] + w.RootAdd)
+		}
+	}
+	return out
+}
+
+// clip is a whole clip, with its floor or normalisation.
+func (w *twin) clip(x []int16, frames int) []float64 {
+	mels := int(w.Mels)
+	out := make([]float64, 0, frames*mels)
+	for f := range frames {
+		power := w.power(w.passes(w.fill(x, int(w.Start)+f*int(w.Hop))))
+		for b := range mels {
+			sum := 0.0
+			for k := range w.Size[b] {
+				sum += w.weights[w.At[b]+k] * power[w.First[b]+k]
+			}
+			out = append(out, math.Log2(max(sum+w.LogAdd, w.LogLeast))*w.Scale+w.Bias)
+		}
+	}
+	if w.Normalize != 0 {
+		w.normalize(out, mels)
+	} else if w.Range > 0 {
+		most := w.Silence
+		for _, v := range out {
+			most = max(most, v)
+		}
+		for i, v := range out {
+			out[i] = max(v, most-w.Range)
+		}
+	}
+	return out
+}
+
+func (w *twin) normalize(out []float64, mels int) {
+	n := float64(len(out) / mels)
+	for b := range mels {
+		mean, squares := 0.0, 0.0
+		for i := b; i < len(out); i += mels {
+			mean += out[i] / n
+		}
+		for i := b; i < len(out); i += mels {
+			squares += (out[i] - mean) * (out[i] - mean)
+		}
+		for i := b; i < len(out); i += mels {
+			out[i] = (out[i] - mean) / (1e-5 + math.Sqrt(squares/(n-1)))
+		}
+	}
+}
