@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +18,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Say what this machine has, and what is missing with its remedy", Args: cobra.NoArgs,
 		Long: `Lists the speech engines and GPUs that melforge finds here, what it would compute
-mels with, and what is missing together with the remedy.`,
+mels with, and what is missing together with the remedy. Of each GPU it measures
+the bus and says what each optimisation level would choose, which takes a few
+seconds the first time.`,
 		Example: "  melforge doctor\n  melforge doctor --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.doctor(cmd.Context())
@@ -39,12 +42,53 @@ func (a *app) doctor(ctx context.Context) {
 		if !f.OK {
 			mark = "missing"
 		}
-		a.ui.message("finding", f, fmt.Sprintf("%s  %-8s %s\n", mark, f.What, f.Detail))
+		a.ui.Message("finding", f, fmt.Sprintf("%s  %-8s %s\n", mark, f.What, f.Detail))
+	}
+	a.assess(ctx)
+}
+
+// assess measures the GPUs that can be used. Where there is none, the findings
+// have said why.
+func (a *app) assess(ctx context.Context) {
+	p := locate()
+	config, err := melConfig("whisper-80")
+	if err != nil {
+		return
+	}
+	all, err := gpu.Levels(ctx, gpu.Options{Worker: p.cuda, Level: gpu.MaxLevel, CacheDir: filepath.Join(p.cache, "gpu")}, config)
+	var none *gpu.Unavailable
+	if errors.As(err, &none) {
+		return
+	}
+	if err != nil {
+		a.ui.Message("finding", finding{"cuda", false, err.Error()}, fmt.Sprintf("missing  %-8s %v\n", "cuda", err))
+	}
+	for _, g := range all {
+		a.ui.Message("gpu", g, assessmentText(g))
 	}
 }
 
+func assessmentText(g gpu.Assessment) string {
+	var b strings.Builder
+	if g.Problem != "" {
+		fmt.Fprintf(&b, "         GPU %d cannot be measured: %s\n", g.Device.Index, g.Problem)
+	} else {
+		fmt.Fprintf(&b, "         GPU %d: bus %s/s in, %s/s out, %s/s both ways at once (pinned memory)\n", g.Device.Index,
+			size(int64(g.Bandwidth.In)), size(int64(g.Bandwidth.Out)), size(int64(g.Bandwidth.Both)))
+	}
+	for _, c := range g.Levels {
+		if c.Problem != "" {
+			fmt.Fprintf(&b, "         --opt-level %d fails (%s); the level below takes its place\n", c.Level, c.Problem)
+			continue
+		}
+		fmt.Fprintf(&b, "         --opt-level %d: batches of %d samples, %d in %s of pinned memory, %d on the device in %s; %s\n",
+			c.Level, c.Samples, c.Slots, size(c.Pinned), c.Buffers, size(c.Device), c.Why)
+	}
+	return b.String()
+}
+
 func (a *app) examineVoices(ctx context.Context) []finding {
-	set, err := locate().voices(a.ui.log, runtime.NumCPU(), false)
+	set, err := locate().voices(a.ui.Log, runtime.NumCPU(), false)
 	if err != nil {
 		return []finding{{"voices", false, err.Error()}}
 	}
