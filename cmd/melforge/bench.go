@@ -147,7 +147,7 @@ func gpuReportText(r gpu.Report) string {
 		r.Rates.HostToHost, r.OfBus, r.Overlap, 100*r.Busy)
 	fmt.Fprintf(&b, "  through the worker     %9.0f clips/s  %.3f of the bus\n", r.Protocol.Clips, r.Protocol.OfBus)
 	fmt.Fprintf(&b, "  from wavs in the cache %9.0f clips/s  %.3f of the bus; callers: read %.2f, wait %.2f\n", r.Files.Clips, r.Files.OfBus, r.Files.Read, r.Files.Wait)
-	fmt.Fprintf(&b, "  reading those alone    %9.0f clips/s  into the pinned ring, with read(2); the GPU gets %.2f of it\n", r.Reading.Clips, r.OfReading)
+	fmt.Fprintf(&b, "  reading those alone    %9.0f clips/s  with read(2) into the ring; mels reach %.2f of the lower of this and the bus\n", r.Reading, r.OfReading)
 	t := r.Rates.Timing
 	fmt.Fprintf(&b, "  time on its streams    copy-in %v, compute %v, copy-out %v in %.2f s\n", t.In, t.Compute, t.Out, r.Rates.Elapsed)
 	fmt.Fprintf(&b, "  first frame after %.2f s; %s on the device, %s pinned\n", r.FirstFrame, size(r.Rates.DeviceUsed), size(r.Rates.HostPinned))
