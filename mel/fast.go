@@ -34,8 +34,8 @@ func newPlan(c Config, k spectra.Kernels) (*spectra.Plan, error) {
 	for i := range p.Window {
 		p.Window[i] *= c.unit()
 	}
-	for _, b := range filterbank(c) {
-		p.Bands = append(p.Bands, spectra.Band{First: b.first, Weights: b.weights})
+	for _, b := range c.Bands() {
+		p.Bands = append(p.Bands, spectra.Band{First: b.First, Weights: b.Weights})
 	}
 	return spectra.NewPlan(p, k)
 }

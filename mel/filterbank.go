@@ -2,26 +2,26 @@ package mel
 
 import "math"
 
-// band is one triangular mel filter without its zeros.
-type band struct {
-	first   int // the FFT bin of the first weight
-	weights []float64
+// Band is one triangular mel filter without its zeros.
+type Band struct {
+	First   int // the FFT bin of the first weight
+	Weights []float64
 }
 
 // apply is the filter's output for a power spectrum.
-func (b band) apply(power []float64) float64 {
+func (b Band) apply(power []float64) float64 {
 	var sum float64
-	for i, p := range power[b.first : b.first+len(b.weights)] {
-		sum += b.weights[i] * p
+	for i, p := range power[b.First : b.First+len(b.Weights)] {
+		sum += b.Weights[i] * p
 	}
 	return sum
 }
 
-// filterbank is c's mel filters: triangles whose corners are equally spaced in
+// Bands is c's mel filters: triangles whose corners are equally spaced in
 // mels from FMin to FMax, each rising from its left neighbour's peak and
 // falling to its right one's. With "slaney" twice it is Hugging Face's
 // mel_filter_bank(norm="slaney", mel_scale="slaney").
-func filterbank(c Config) []band {
+func (c Config) Bands() []Band {
 	scale := scales[c.MelScale]
 	corner := make([]float64, c.NMels+2) // on the axis where triangles are straight
 	low, high := scale.toMel(c.FMin), scale.toMel(c.FMax)
@@ -31,7 +31,7 @@ func filterbank(c Config) []band {
 			corner[i] = scale.toHz(corner[i])
 		}
 	}
-	bands := make([]band, c.NMels)
+	bands := make([]Band, c.NMels)
 	for m := range bands {
 		bands[m] = triangle(c, corner[m], corner[m+1], corner[m+2])
 	}
@@ -39,13 +39,13 @@ func filterbank(c Config) []band {
 }
 
 // triangle is the filter from left to right with its peak in between.
-func triangle(c Config, left, peak, right float64) band {
+func triangle(c Config, left, peak, right float64) Band {
 	height := 1.0
 	if c.MelNorm == "slaney" { // an area of 1
 		height = 2 / (right - left)
 	}
 	scale := scales[c.MelScale]
-	var b band
+	var b Band
 	for bin := range c.NFFT/2 + 1 {
 		x := float64(bin) * float64(c.Rate) / float64(c.NFFT)
 		if scale.straightInMels {
@@ -55,10 +55,10 @@ func triangle(c Config, left, peak, right float64) band {
 		if w <= 0 {
 			continue
 		}
-		if b.weights == nil {
-			b.first = bin
+		if b.Weights == nil {
+			b.First = bin
 		}
-		b.weights = append(b.weights, w*height)
+		b.Weights = append(b.Weights, w*height)
 	}
 	return b
 }

@@ -145,7 +145,7 @@ func TestFilterbankAgainstHuggingFace(t *testing.T) {
 	readJSON(t, "testdata/filters.json", &all)
 	for _, name := range whispers {
 		c := preset(t, name)
-		bands := filterbank(c)
+		bands := c.Bands()
 		want := all[fmt.Sprint(c.NMels)]
 		if len(bands) != len(want) {
 			t.Fatalf("%s: %d bands, want %d", name, len(bands), len(want))
@@ -158,7 +158,7 @@ func TestFilterbankAgainstHuggingFace(t *testing.T) {
 		}
 		for b := range bands {
 			for bin := range c.NFFT/2 + 1 {
-				got, want := at(bands[b].first, bands[b].weights, bin), at(want[b].First, want[b].Weights, bin)
+				got, want := at(bands[b].First, bands[b].Weights, bin), at(want[b].First, want[b].Weights, bin)
 				// Both are float64, but for the order of a few operations.
 				if math.Abs(got-want) > 1e-14 {
 					t.Errorf("%s: band %d, bin %d: %v, want %v", name, b, bin, got, want)

@@ -31,7 +31,7 @@ func Reference(c Config, samples []int16) (frames []float64, pad float64, err er
 type reference struct {
 	cfg      Config
 	window   []float64
-	bands    []band
+	bands    []Band
 	fft      *fourier.FFT
 	frame    []float64
 	spectrum []complex128
@@ -42,7 +42,7 @@ func newReference(c Config) *reference {
 	return &reference{
 		cfg:      c,
 		window:   c.window(),
-		bands:    filterbank(c),
+		bands:    c.Bands(),
 		fft:      fourier.NewFFT(c.NFFT),
 		frame:    make([]float64, c.NFFT),
 		spectrum: make([]complex128, c.NFFT/2+1),

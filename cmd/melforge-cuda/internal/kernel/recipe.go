@@ -75,9 +75,9 @@ func NewGeneral(c mel.Config) (General, error) {
 	r.Scale = logOfTwo(c) / c.Divisor
 	r.Silence = math.Log2(max(c.LogAdd, c.LogFloor))*r.Scale + r.Bias
 	var weights []float64
-	for i, b := range bank(c) {
-		r.First[i], r.Size[i], r.At[i] = int32(b.first), int32(len(b.weights)), int32(len(weights))
-		weights = append(weights, b.weights...)
+	for i, b := range c.Bands() {
+		r.First[i], r.Size[i], r.At[i] = int32(b.First), int32(len(b.Weights)), int32(len(weights))
+		weights = append(weights, b.Weights...)
 	}
 	var b bytes.Buffer
 	for _, part := range []any{r, window(c), turns(c.NFFT), weights} {

@@ -104,7 +104,7 @@ func (t *tables) turns() {
 // the same bins, with zeros around up to whole groups of four bins, and the same
 // number of groups for both.
 func (t *tables) quads(c mel.Config) error {
-	all, quads := bank(c), c.NMels/4
+	all, quads := c.Bands(), c.NMels/4
 	order, share := divide(all)
 	t.Share = share
 	at := 0
@@ -120,8 +120,8 @@ func (t *tables) quads(c mel.Config) error {
 			first = min(first, bins-4*size) // the zeros before, where there are no bins after
 			t.Quad[i] |= uint32(first) << (8 * side)
 			for j, b := range pair {
-				for k, w := range b.weights {
-					k += b.first - first
+				for k, w := range b.Weights {
+					k += b.First - first
 					t.Weight[at+k/4][side][j][k%4] = float32(w)
 				}
 			}
@@ -133,7 +133,7 @@ func (t *tables) quads(c mel.Config) error {
 }
 
 // groupsOf is how many groups of four bins the two pairs of a quad need.
-func groupsOf(quad []band) int {
+func groupsOf(quad []mel.Band) int {
 	_, n := span(quad[0], quad[1])
 	_, m := span(quad[2], quad[3])
 	return max(1, (max(n, m)+3)/4)
@@ -142,7 +142,7 @@ func groupsOf(quad []band) int {
 // divide divides the quads of a bank among the warps so that all have about as
 // much to do, the largest first, each to the warp that has the least: the
 // logarithms with their stores cost as much as two groups.
-func divide(all []band) (order []int, share [warps + 2]int32) {
+func divide(all []mel.Band) (order []int, share [warps + 2]int32) {
 	cost := func(q int) int { return 2 + groupsOf(all[4*q:4*q+4]) }
 	sorted := make([]int, len(all)/4)
 	for q := range sorted {
@@ -168,13 +168,13 @@ func divide(all []band) (order []int, share [warps + 2]int32) {
 }
 
 // span is the bins of two filters, of which either may have none.
-func span(a, b band) (first, n int) {
-	if a.weights == nil {
+func span(a, b mel.Band) (first, n int) {
+	if a.Weights == nil {
 		a = b
 	}
-	if b.weights == nil {
+	if b.Weights == nil {
 		b = a
 	}
-	first = min(a.first, b.first)
-	return first, max(a.first+len(a.weights), b.first+len(b.weights)) - first
+	first = min(a.First, b.First)
+	return first, max(a.First+len(a.Weights), b.First+len(b.Weights)) - first
 }
