@@ -161,6 +161,14 @@ func checkMels(d *data, folder *hf.Folder) error {
 		return fmt.Errorf("%s has the mels %s (%d bins, %d Hz, hop %d) and the model in %s wants whisper-%d: compute them with melforge mel %s --mel whisper-%d",
 			d.dir, got.Name, got.NMels, got.Rate, got.Hop, folder.Dir, folder.Config.Mels, d.dir, folder.Config.Mels)
 	}
+	for _, set := range []*trainer.Dataset{d.train, d.eval} {
+		for i := range set.Len() {
+			if c := set.Clip(i); c.Frames > folder.Config.Frames() {
+				return fmt.Errorf("%s: clip %s has %d frames, and the model in %s hears %d (max_source_positions %d): make the dataset with a smaller --max-seconds",
+					d.dir, c.ID, c.Frames, folder.Dir, folder.Config.Frames(), folder.Config.MaxSource)
+			}
+		}
+	}
 	return nil
 }
 
