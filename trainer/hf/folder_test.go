@@ -3,6 +3,7 @@ package hf
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/melforge/melforge/trainer/safetensors"
 	"github.com/melforge/melforge/trainer/whisper"
 )
 
@@ -77,7 +79,7 @@ func TestOpenErrors(t *testing.T) {
 func TestSaveAndOpen(t *testing.T) {
 	g := tiny(t)
 	store := g.store()
-	for dtype, tolerance := range map[DType]float64{F32: 0, BF16: 1.0 / 256, F16: 1.0 / 2048} {
+	for dtype, tolerance := range map[safetensors.DType]float64{F32: 0, BF16: 1.0 / 256, F16: 1.0 / 2048} {
 		dir := filepath.Join(t.TempDir(), "new", "model")
 		if err := g.folder.Save(dir, store, dtype); err != nil {
 			t.Fatal(err)
@@ -116,6 +118,23 @@ func TestSaveAndOpen(t *testing.T) {
 	}
 }
 
+// The weights of testdata were written by the format's own library: ours must be
+// the same byte by byte.
+func TestSaveEqualsTransformers(t *testing.T) {
+	g := tiny(t)
+	dir := t.TempDir()
+	if err := g.folder.Save(dir, g.store(), F32); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join(g.folder.Dir, weightsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, weightsFile)); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes that are not the %d of the library: %v", len(got), len(want), err)
+	}
+}
+
 // A model saved over itself is whole, and config.json is never missing for long.
 func TestSaveInPlace(t *testing.T) {
 	dir := copyTiny(t)
@@ -142,19 +161,22 @@ func TestSharded(t *testing.T) {
 	store := g.store()
 	dir := copyTiny(t)
 	remove(t, dir, weightsFile)
-	var parts [2][]source
+	var parts [2][]safetensors.Source
 	index := map[string]string{}
 	files := [2]string{"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"}
-	for i, s := range slices.SortedFunc(slices.Values(modelSources(g.folder.Config, store)), func(a, b source) int { return strings.Compare(a.name, b.name) }) {
-		s.name = strings.TrimPrefix(s.name, "model.")
+	byName := func(a, b safetensors.Source) int { return strings.Compare(a.Name, b.Name) }
+	for i, s := range slices.SortedFunc(slices.Values(modelSources(g.folder.Config, store, F16)), byName) {
+		s.Name = strings.TrimPrefix(s.Name, "model.")
 		parts[i%2] = append(parts[i%2], s)
-		index[s.name] = files[i%2]
+		index[s.Name] = files[i%2]
 	}
-	parts[0] = append(parts[0], source{name: tied, shape: []int{1}, values: func() ([]float32, error) { return []float32{1}, nil }})
+	parts[0] = append(parts[0], safetensors.Source{
+		Name: tied, DType: F16, Shape: []int{1}, Write: func(w io.Writer) error { return writeFloats(w, []float32{1}, F16) },
+	})
 	index[tied] = files[0]
 	for i, part := range parts {
 		var b bytes.Buffer
-		if err := write(&b, part, F16); err != nil {
+		if err := safetensors.Write(&b, nil, part); err != nil {
 			t.Fatal(err)
 		}
 		put(t, dir, files[i], b.String())

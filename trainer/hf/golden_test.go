@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/melforge/melforge/trainer/optim"
+	"github.com/melforge/melforge/trainer/safetensors"
 	"github.com/melforge/melforge/trainer/whisper"
 )
 
@@ -21,7 +22,7 @@ import (
 // testdata/make_golden.py.
 type golden struct {
 	t      *testing.T
-	file   *tensors
+	file   *safetensors.File
 	folder *Folder
 }
 
@@ -31,12 +32,12 @@ func openGolden(t *testing.T, dir, path string) golden {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, done, err := openTensors(path)
+	file, err := safetensors.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := done(); err != nil {
+		if err := file.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -47,10 +48,7 @@ func tiny(t *testing.T) golden { return openGolden(t, "testdata/tiny", "testdata
 
 func (g golden) floats(name string) []float32 {
 	g.t.Helper()
-	if _, ok := g.file.entries[name]; !ok {
-		g.t.Fatalf("%s has no %s", g.file.path, name)
-	}
-	v, err := g.file.floats(name)
+	v, err := readFloats(g.file, name)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -59,9 +57,9 @@ func (g golden) floats(name string) []float32 {
 
 func (g golden) ints(name string) []int32 {
 	g.t.Helper()
-	e := g.file.entries[name]
-	bytes := make([]byte, e.Offsets[1]-e.Offsets[0])
-	if _, err := g.file.file.ReadAt(bytes, g.file.start+e.Offsets[0]); err != nil || e.DType != i32 {
+	e, _ := g.file.Entry(name)
+	bytes := make([]byte, e.Bytes())
+	if err := g.file.Read(name, bytes); err != nil || e.DType != safetensors.I32 {
 		g.t.Fatalf("%s of type %s: %v", name, e.DType, err)
 	}
 	v := make([]int32, len(bytes)/4)
@@ -71,7 +69,10 @@ func (g golden) ints(name string) []int32 {
 	return v
 }
 
-func (g golden) shape(name string) []int { return g.file.entries[name].shape() }
+func (g golden) shape(name string) []int {
+	e, _ := g.file.Entry(name)
+	return e.Shape
+}
 
 // inputs are the mels and labels of the golden batch.
 func (g golden) inputs() []any {
@@ -143,7 +144,7 @@ func (g golden) checkGradients(backend compute.Backend, m *whisper.Model, bar fl
 		t.Errorf("loss %g, transformers: %g", got, want)
 	}
 	checked := 0
-	for name := range g.file.entries {
+	for _, name := range g.file.Names() {
 		if name, ok := strings.CutPrefix(name, "grad."); ok && !slices.Contains(names, name) {
 			t.Errorf("no gradient of %s", name)
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/melforge/melforge/trainer/safetensors"
 	"github.com/melforge/melforge/trainer/whisper"
 )
 
@@ -25,7 +26,7 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	trained := g.checkTraining(backend)
-	for suffix, dtype := range map[string]DType{"": F32, "-bf16": BF16, "-f16": F16} {
+	for suffix, dtype := range map[string]safetensors.DType{"": F32, "-bf16": BF16, "-f16": F16} {
 		if err := g.folder.Save(filepath.Join(*live, "trained"+suffix), trained, dtype); err != nil {
 			t.Fatal(err)
 		}

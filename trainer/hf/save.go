@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/melforge/melforge/commit"
+	"github.com/melforge/melforge/trainer/safetensors"
 )
 
 // beside are the files that go with a model unchanged.
@@ -21,13 +22,11 @@ var beside = []string{
 	"normalizer.json", generationFile, preprocessorFile, "processor_config.json",
 }
 
-var dtypeNames = map[DType]string{F32: "float32", F16: "float16", BF16: "bfloat16"}
-
 // Save writes the model in the store to the folder dir as transformers'
 // save_pretrained does, with this folder's tokenizer and configurations. Each
 // file appears whole or not at all, and config.json last: a folder that has
 // one is complete.
-func (f *Folder) Save(dir string, store *model.Store, dtype DType) error {
+func (f *Folder) Save(dir string, store *model.Store, dtype safetensors.DType) error {
 	if dtypeNames[dtype] == "" {
 		return fmt.Errorf("weights cannot be written as %q: use F32, F16 or BF16", dtype)
 	}
@@ -47,7 +46,7 @@ func (f *Folder) Save(dir string, store *model.Store, dtype DType) error {
 		}
 	}
 	err = commit.File("weights", filepath.Join(dir, weightsFile), func(w io.Writer) error {
-		return write(w, modelSources(f.Config, store), dtype)
+		return safetensors.Write(w, map[string]string{"format": "pt"}, modelSources(f.Config, store, dtype))
 	})
 	if err != nil {
 		return err
@@ -59,7 +58,7 @@ func (f *Folder) Save(dir string, store *model.Store, dtype DType) error {
 }
 
 // configAs is config.json with the type of the weights.
-func (f *Folder) configAs(dtype DType) ([]byte, error) {
+func (f *Folder) configAs(dtype safetensors.DType) ([]byte, error) {
 	path := filepath.Join(f.Dir, configFile)
 	data, err := readJSON(f.Dir, configFile)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/melforge/melforge/trainer/safetensors"
 	"github.com/melforge/melforge/trainer/whisper"
 )
 
@@ -45,7 +47,7 @@ func findWeights(dir string) (map[string]string, error) {
 
 func findOnlyFile(dir string) (map[string]string, error) {
 	path := filepath.Join(dir, weightsFile)
-	t, done, err := openTensors(path)
+	t, err := safetensors.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(filepath.Join(dir, "pytorch_model.bin")); err == nil {
 			return nil, fmt.Errorf("%s has pytorch_model.bin and no %s: convert it with transformers' save_pretrained", dir, weightsFile)
@@ -55,11 +57,11 @@ func findOnlyFile(dir string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := make(map[string]string, len(t.entries))
-	for name := range t.entries {
+	files := map[string]string{}
+	for _, name := range t.Names() {
 		files[name] = weightsFile
 	}
-	return files, done()
+	return files, t.Close()
 }
 
 // named is the name of a model's tensor in the files: those of a WhisperModel
@@ -94,15 +96,14 @@ func (f *Folder) checkWeights() error {
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(byFile)) {
-		err := f.inFile(file, byFile[file], func(t *tensors, name, in string) error {
-			e, ok := t.entries[in]
-			switch {
-			case !ok:
+		err := f.inFile(file, byFile[file], func(t *safetensors.File, name, in string) error {
+			e, ok := t.Entry(in)
+			if !ok {
 				errs = append(errs, fmt.Errorf("%s is not in %s, where the index says it is", name, file))
-			case !slices.Equal(e.shape(), want[name]):
-				errs = append(errs, fmt.Errorf("%s has the shape %v and config.json needs %v", name, e.shape(), want[name]))
-			case e.DType != F32 && e.DType != F16 && e.DType != BF16:
-				errs = append(errs, fmt.Errorf("%s is of type %s: only F32, F16 and BF16 are read", name, e.DType))
+			} else if !slices.Equal(e.Shape, want[name]) {
+				errs = append(errs, fmt.Errorf("%s has the shape %v and config.json needs %v", name, e.Shape, want[name]))
+			} else if err := checkRead(e.DType); err != nil {
+				errs = append(errs, fmt.Errorf("%s %w", name, err))
 			}
 			return nil
 		})
@@ -118,12 +119,12 @@ func (f *Folder) checkWeights() error {
 
 // inFile calls visit for the tensors of a file, by their names in the model
 // and in the file.
-func (f *Folder) inFile(file string, names []string, visit func(t *tensors, name, in string) error) (err error) {
-	t, done, err := openTensors(filepath.Join(f.Dir, file))
+func (f *Folder) inFile(file string, names []string, visit func(t *safetensors.File, name, in string) error) (err error) {
+	t, err := safetensors.Open(filepath.Join(f.Dir, file))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, done()) }()
+	defer func() { err = errors.Join(err, t.Close()) }()
 	for _, name := range names {
 		if err := visit(t, name, f.named(name)); err != nil {
 			return err
@@ -142,8 +143,8 @@ func (f *Folder) Load(store *model.Store) error {
 	}
 	for _, file := range slices.Sorted(maps.Keys(byFile)) {
 		slices.Sort(byFile[file])
-		err := f.inFile(file, byFile[file], func(t *tensors, name, in string) error {
-			values, err := t.floats(in)
+		err := f.inFile(file, byFile[file], func(t *safetensors.File, name, in string) error {
+			values, err := readFloats(t, in)
 			if err != nil {
 				return err
 			}
@@ -156,10 +157,16 @@ func (f *Folder) Load(store *model.Store) error {
 	return nil
 }
 
-func modelSources(c whisper.Config, store *model.Store) []source {
-	var sources []source
+func modelSources(c whisper.Config, store *model.Store, dtype safetensors.DType) []safetensors.Source {
+	var sources []safetensors.Source
 	for name, shape := range c.Shapes() {
-		sources = append(sources, source{name: name, shape: shape, values: func() ([]float32, error) { return whisper.Get(store, name) }})
+		sources = append(sources, safetensors.Source{Name: name, DType: dtype, Shape: shape, Write: func(w io.Writer) error {
+			values, err := whisper.Get(store, name)
+			if err != nil {
+				return err
+			}
+			return writeFloats(w, values, dtype)
+		}})
 	}
 	return sources
 }

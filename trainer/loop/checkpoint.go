@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 
 	"github.com/melforge/melforge/commit"
+	"github.com/melforge/melforge/trainer/safetensors"
 )
 
 // indexName names the checkpoints that count; what it does not name is a
@@ -154,7 +156,7 @@ func (c checkpoints) kept(x *index, name string) []string {
 }
 
 func (c checkpoints) write(name string, store *model.Store, p position) error {
-	var values []tensor
+	var sources []safetensors.Source
 	for v := range store.IterVariables() {
 		if strings.HasPrefix(v.Path(), accumulated+"/") || !v.HasValue() {
 			continue
@@ -163,7 +165,11 @@ func (c checkpoints) write(name string, store *model.Store, p position) error {
 		if err != nil {
 			return err
 		}
-		values = append(values, tensor{v.Path(), value})
+		s, err := source(v.Path(), value)
+		if err != nil {
+			return err
+		}
+		sources = append(sources, s)
 		if !v.Trainable {
 			p.Frozen = append(p.Frozen, v.Path())
 		}
@@ -173,7 +179,7 @@ func (c checkpoints) write(name string, store *model.Store, p position) error {
 		return err
 	}
 	metadata := map[string]string{"format": "melforge-checkpoint", "position": string(b)}
-	return commit.File("checkpoint", c.path(name), func(w io.Writer) error { return writeTensors(w, metadata, values) })
+	return commit.File("checkpoint", c.path(name), func(w io.Writer) error { return safetensors.Write(w, metadata, sources) })
 }
 
 // sweep removes checkpoints that the index does not name.
@@ -195,12 +201,16 @@ func (c checkpoints) sweep(x *index) error {
 // before the checkpoint is known to be of this model.
 func (c checkpoints) restore(store *model.Store, name, fingerprint string) (p position, err error) {
 	path := c.path(name)
-	f, err := openTensors(path)
+	f, err := safetensors.Open(path)
 	if err != nil {
 		return p, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	if err := json.Unmarshal([]byte(f.metadata["position"]), &p); err != nil {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	metadata, err := f.Metadata()
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal([]byte(metadata["position"]), &p); err != nil {
 		return p, fmt.Errorf("%s: no checkpoint of this program: %w", path, err)
 	}
 	if p.Version != formatVersion {
@@ -209,25 +219,28 @@ func (c checkpoints) restore(store *model.Store, name, fingerprint string) (p po
 	if p.Fingerprint != fingerprint {
 		return p, &OtherModel{File: path, Theirs: p.Fingerprint, Ours: fingerprint}
 	}
-	for _, variable := range f.names() {
-		have := store.GetVariable(variable)
-		if want := f.places[variable].shape(); have != nil && !have.Shape().Equal(want) {
+	for _, variable := range f.Names() {
+		want, err := shapeIn(f, variable)
+		if err != nil {
+			return p, err
+		}
+		if have := store.GetVariable(variable); have != nil && !have.Shape().Equal(want) {
 			return p, &OtherModel{File: path, Theirs: variable + " " + want.String(), Ours: variable + " " + have.Shape().String()}
 		}
 	}
-	for _, variable := range f.names() {
-		if err := put(store, f, variable, !slices.Contains(p.Frozen, variable)); err != nil {
+	for _, variable := range f.Names() {
+		value, err := readValue(f, variable)
+		if err != nil {
+			return p, err
+		}
+		if err := put(store, variable, value, !slices.Contains(p.Frozen, variable)); err != nil {
 			return p, fmt.Errorf("%s: variable %s: %w", path, variable, err)
 		}
 	}
 	return p, nil
 }
 
-func put(store *model.Store, f *tensorFile, name string, trainable bool) error {
-	value, err := f.read(name)
-	if err != nil {
-		return err
-	}
+func put(store *model.Store, name string, value *tensors.Tensor, trainable bool) error {
 	if v := store.GetVariable(name); v != nil {
 		v.SetTrainable(trainable)
 		return v.SetValue(value)
