@@ -27,7 +27,8 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
 	boot=github.com/apache/beam/sdks/v2/go/container; \
 	export CGO_ENABLED=1 GOFLAGS='-trimpath -buildvcs=false -tags=osusergo'; \
 	mkdir -p /out/melforge/bin/lib /out/beam; \
-	go build -ldflags '-s -w' -o /out/melforge/bin/ ./cmd/melforge ./cmd/melforge-train; \
+	go build -ldflags '-s -w' -o /out/melforge/bin/ ./cmd/melforge; \
+	go build -ldflags '-s -w' -tags osusergo,nohdf5 -o /out/melforge/bin/ ./cmd/melforge-train; \
 	go build -ldflags '-s -w -r $ORIGIN/lib' -o /out/melforge/bin/ ./cmd/melforge-tts; \
 	go build -ldflags '-s -w' -o /out/beam/boot "$boot"; \
 	sherpa=$(go list -m -f '{{.Dir}}' github.com/k2-fsa/sherpa-onnx-go-linux)/lib/$(uname -m)-unknown-linux-gnu; \

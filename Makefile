@@ -28,7 +28,7 @@ test: build lint ## set up, build, lint, and run all tests
 build: setup ## set up and put the binaries into bin/
 	@mkdir -p $(BIN)/lib
 	go build -tags osusergo -o $(BIN)/melforge ./cmd/melforge
-	go build -o $(BIN)/melforge-train ./cmd/melforge-train
+	go build -tags nohdf5 -o $(BIN)/melforge-train ./cmd/melforge-train
 	go build -ldflags '-r $$ORIGIN/lib' -o $(BIN)/melforge-tts ./cmd/melforge-tts
 	@install -m 644 "$(SHERPA_LIB)/libsherpa-onnx-c-api.so" "$(SHERPA_LIB)/libonnxruntime.so" $(BIN)/lib/
 	@test -d $(BIN)/share/espeak-ng-data || $(BIN)/melforge-tts --copy-espeak-data $(BIN)/share/espeak-ng-data

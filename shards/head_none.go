@@ -1,4 +1,4 @@
-//go:build !cgo || !linux
+//go:build !cgo || !linux || nohdf5
 
 package shards
 
@@ -10,5 +10,5 @@ import (
 // writeHead needs libhdf5, which is C, and Linux's files in memory. Reading
 // needs neither.
 func writeHead(*os.File, *layout) (head, error) {
-	return head{}, errors.New("this program can only read shards: to write them, build it on Linux with cgo and libhdf5")
+	return head{}, errors.New("this program can only read shards: to write them, build it on Linux with cgo and libhdf5, and without the tag nohdf5")
 }

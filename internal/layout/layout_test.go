@@ -89,6 +89,22 @@ func checkOurs(t *testing.T, dir, ours string) {
 
 func within(dir, folder string) bool { return dir == folder || strings.HasPrefix(dir, folder+"/") }
 
+// TestTrainerIsLight holds the trainer to what a machine that only trains has:
+// the dataset and perhaps a GPU. The tag is how the Makefile builds it.
+func TestTrainerIsLight(t *testing.T) {
+	out, err := exec.Command("go", "list", "-tags", "nohdf5", "-deps", module+"cmd/melforge-train").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dep := range strings.FieldsSeq(string(out)) {
+		for _, heavy := range []string{"gonum.org/v1/hdf5", "github.com/apache/beam/", "gorgonia.org/cu"} {
+			if strings.HasPrefix(dep, heavy) {
+				t.Errorf("melforge-train links %s", dep)
+			}
+		}
+	}
+}
+
 func packages(t *testing.T) []pkg {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", module+"...")
 	out, err := cmd.Output()
