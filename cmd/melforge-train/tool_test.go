@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/ml/model"
+	"golang.org/x/sys/unix"
 
 	"github.com/melforge/melforge/audio"
 	"github.com/melforge/melforge/trainer/hf"
@@ -208,6 +209,11 @@ func exitAfter(t testing.TB, signal os.Signal, steps int, args ...string) outcom
 	cmd.Stderr = &stderr
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	// A small pipe: however slowly this test gets to read, the tool cannot be
+	// many steps ahead of it.
+	if _, err := unix.FcntlInt(pipe.(*os.File).Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
