@@ -18,7 +18,7 @@ func TestLockOutlivesItsHolder(t *testing.T) {
 	}
 	gone := exec.Command("true")
 	if err := gone.Run(); err != nil {
-		t.Skip(err)
+		t.Skipf("the program true is not there: %v", err)
 	}
 	lock, err := os.OpenFile(f.Path(workDir+"/lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -31,11 +31,11 @@ func TestLockOutlivesItsHolder(t *testing.T) {
 	child := exec.Command("cat")
 	child.ExtraFiles = []*os.File{lock}
 	end, err := child.StdinPipe()
-	if err == nil {
-		err = child.Start()
-	}
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Skipf("the program cat is not there: %v", err)
 	}
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
