@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/melforge/melforge/audio"
+	"github.com/melforge/melforge/internal/score"
 	"github.com/melforge/melforge/tts/wire"
 	"github.com/melforge/melforge/worker"
 )
@@ -64,23 +65,7 @@ func WER(ref, hyp string) float64 {
 	if len(r) == 0 {
 		return float64(min(len(h), 1))
 	}
-	row := make([]int, len(h)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range r {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range h {
-			change := diagonal
-			if r[i] != h[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return float64(row[len(h)]) / float64(len(r))
+	return float64(score.Distance(r, h)) / float64(len(r))
 }
 
 // words are what WER compares: small letters, digits and apostrophes.

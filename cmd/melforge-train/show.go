@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/melforge/melforge/internal/score"
 	"github.com/melforge/melforge/trainer/loop"
-	"github.com/melforge/melforge/trainer/score"
 )
 
 // stepMessage is a step as --json shows it.

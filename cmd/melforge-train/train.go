@@ -14,8 +14,8 @@ import (
 
 	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/commit"
+	"github.com/melforge/melforge/internal/score"
 	"github.com/melforge/melforge/trainer/loop"
-	"github.com/melforge/melforge/trainer/score"
 )
 
 // training is a run, ready to begin.

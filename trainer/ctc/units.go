@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/melforge/melforge/trainer/score"
+	"github.com/melforge/melforge/internal/score"
 )
 
 // Kind is what a model writes: letters or whole words.
