@@ -30,6 +30,7 @@ type Report struct {
 	Files      Throughput    `json:"files"`       // through the engine, with samples from wav files in the page cache
 	Reading    float64       `json:"reading"`     // clips a second that the same callers read from those files into the ring, and no more
 	OfReading  float64       `json:"of_reading"`  // the files' rate over the lower of that and the bus's
+	OfDuplex   float64       `json:"of_duplex"`   // its host-to-host rate over what the same copies do both ways with no computing
 	Overlap    float64       `json:"overlap"`     // time on the device's streams over the time that went by, host to host
 	Busy       float64       `json:"busy"`        // share of the time that copy-in was under way, host to host
 	Took       time.Duration `json:"took"`
@@ -81,7 +82,7 @@ func (b Bench) Run(ctx context.Context, o Options, c mel.Config) (Report, error)
 	if err != nil {
 		return r, err
 	}
-	r.OfBus = r.Rates.HostToHost / r.Rates.Bus
+	r.OfBus, r.OfDuplex = r.Rates.HostToHost/r.Rates.Bus, r.Rates.HostToHost/r.Rates.Duplex
 	r.Protocol.OfBus, r.Files.OfBus = r.Protocol.Clips/r.Rates.Bus, r.Files.Clips/r.Rates.Bus
 	r.OfReading = r.Files.Clips / min(r.Reading, r.Rates.Bus)
 	t := r.Rates.Timing

@@ -99,6 +99,7 @@ func (c *clip) Release() {
 			r.seal(s) // nothing is left in it
 		}
 		r.send(c.slot)
+		r.consider() // it may have been the last that was filled
 	}
 	r.recycle(c.slot)
 }

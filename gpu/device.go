@@ -71,7 +71,7 @@ func (d *device) tune(ctx context.Context) {
 func (d *device) supervise(provoke string) error {
 	setup, err := wire.Setup{
 		Device: d.info.Index, Config: d.cfg, Memory: d.memory, Layout: d.layout,
-		Chunk: d.tuning.chunk, Buffers: d.tuning.buffers, Single: d.o.Single, Compile: d.o.compile, Provoke: provoke,
+		Chunk: d.tuning.chunk, Buffers: d.tuning.buffers, Groups: d.tuning.groups, Single: d.o.Single, Compile: d.o.compile, Provoke: provoke,
 	}.Encode()
 	if err != nil {
 		return err

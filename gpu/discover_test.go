@@ -14,16 +14,26 @@ import (
 // killChildren kills every child of this process, and says how many.
 func killChildren() int {
 	n := 0
+	for _, pid := range children() {
+		if unix.Kill(pid, unix.SIGKILL) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// children are the processes that this one started.
+func children() (pids []int) {
 	tasks, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, file := range tasks {
 		b, _ := os.ReadFile(file)
 		for _, f := range strings.Fields(string(b)) {
-			if pid, err := strconv.Atoi(f); err == nil && unix.Kill(pid, unix.SIGKILL) == nil {
-				n++
+			if pid, err := strconv.Atoi(f); err == nil {
+				pids = append(pids, pid)
 			}
 		}
 	}
-	return n
+	return pids
 }
 
 func TestDiscoverExplains(t *testing.T) {
@@ -75,11 +85,11 @@ func TestLevels(t *testing.T) {
 		t.Error("level 0 must not depend on the device, level 1 must")
 	}
 	first, err := tune(t.Context(), o, c, d, 2)
-	if err != nil || !strings.Contains(first.why, "measured:") {
+	if err != nil || !strings.Contains(first.why, "measured:") || first.chunk != 2*tuningOf(d, 1).chunk || first.buffers != 6 || first.groups != 1 {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	again, err := tune(t.Context(), o, c, d, 2)
-	if err != nil || again.chunk != first.chunk || !strings.Contains(again.why, "measured before") {
+	if err != nil || again.chunk != first.chunk || again.buffers != first.buffers || again.groups != first.groups || !strings.Contains(again.why, "measured before") {
 		t.Errorf("%+v, %v; want what was kept, %+v", again, err, first)
 	}
 	// Device 1 cannot be measured: the level below takes over.

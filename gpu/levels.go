@@ -93,5 +93,5 @@ func bandwidth(ctx context.Context, o Options, c mel.Config, d Device) (Bandwidt
 
 // setupOf is the setup of a worker that measures.
 func setupOf(o Options, c mel.Config, d Device, t tuning) wire.Setup {
-	return wire.Setup{Device: d.Index, Config: c, Layout: wire.NewLayout(c, t.slots, t.chunk), Chunk: t.chunk, Buffers: t.buffers, Single: o.Single}
+	return wire.Setup{Device: d.Index, Config: c, Layout: wire.NewLayout(c, t.slots, t.chunk), Chunk: t.chunk, Buffers: t.buffers, Groups: t.groups, Single: o.Single}
 }

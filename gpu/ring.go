@@ -10,8 +10,8 @@ import (
 )
 
 // ahead is how many batches are with the device before the next waits to grow:
-// one each that it copies in, computes and copies out.
-const ahead = 3
+// one each that it copies in, computes and copies out, and one more that is ready.
+const ahead = 4
 
 // ring is the slots of one device. Everything is guarded by engine.mu.
 type ring struct {
@@ -84,10 +84,11 @@ func (r *ring) seal(s *slot) {
 	r.send(s)
 }
 
-// consider seals the open slot if the device is short of work and somebody
-// waits for a clip of it. While the device is busy a batch grows.
+// consider seals the open slot if the device is short of work and all its clips
+// are waited for. While the device is busy a batch grows; and one that has clips
+// that are still being filled could not be sent anyway.
 func (r *ring) consider() {
-	if s := r.open; s != nil && s.wanted > 0 && r.running < ahead {
+	if s := r.open; s != nil && s.wanted > 0 && s.filling == 0 && r.running < ahead {
 		r.seal(s)
 	}
 }

@@ -9,7 +9,6 @@ type Device struct {
 	Processors int    `json:"processors"` // multiprocessors
 	L2         int    `json:"l2"`         // bytes of cache
 	Memory     int64  `json:"memory"`     // bytes
-	Free       int64  `json:"free"`       // of them
 	Driver     int    `json:"driver"`     // the CUDA version that it supports, as 13000
 	Problem    string `json:"problem,omitempty"`
 }
@@ -20,6 +19,7 @@ type Bandwidth struct {
 	In   float64 `json:"in"`   // host to device, alone
 	Out  float64 `json:"out"`  // device to host, alone
 	Both float64 `json:"both"` // both ways at once, the sum
+	Free int64   `json:"free"` // bytes of the device's memory that nobody uses
 }
 
 // Rates is what melforge-cuda --bench prints, measured in one run. Clips are
@@ -28,6 +28,7 @@ type Rates struct {
 	Chunk      int     `json:"chunk"`        // samples
 	Bus        float64 `json:"bus"`          // clips/s: samples to the device and nothing else
 	BusBytes   float64 `json:"bus_bytes"`    // bytes/s of the same
+	Duplex     float64 `json:"duplex"`       // clips/s: samples to the device and frames back at once, and no computing
 	DeviceOnly float64 `json:"device_only"`  // clips/s: samples and frames stay on the device
 	HostToHost float64 `json:"host_to_host"` // clips/s: from the ring and back into it
 	Timing     Timing  `json:"timing"`       // of the host-to-host part, in all

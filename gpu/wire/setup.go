@@ -65,6 +65,7 @@ type Setup struct {
 	Layout  Layout     `json:"layout"`
 	Chunk   int        `json:"chunk"`             // samples that the device holds at once; halved where its memory is short
 	Buffers int        `json:"buffers"`           // how many chunks are on the device
+	Groups  int        `json:"groups,omitempty"`  // of threads to a block of the kernel; 0: as many as fit
 	Single  bool       `json:"single,omitempty"`  // transform in single precision where double would do
 	Compile bool       `json:"compile,omitempty"` // compile PTX where native code would do
 	Provoke string     `json:"provoke,omitempty"` // a fault to provoke, for tests

@@ -15,6 +15,11 @@ func (d *Device) Bandwidth() (wire.Bandwidth, error) {
 	if err := d.warm(); err != nil {
 		return b, err
 	}
+	free, _, err := cu.MemInfo()
+	if err != nil {
+		return b, err
+	}
+	b.Free = free
 	for _, m := range []struct {
 		rate *float64
 		step func(i int) (float64, error)
@@ -51,4 +56,19 @@ func (d *Device) copyBoth(i int) (float64, error) {
 	}
 	out, err := d.copyOut(i)
 	return in + out, err
+}
+
+// exchange copies the samples of a batch in and the frames of another out, both
+// at once, and returns its clips.
+func (d *Device) exchange(i int) (float64, error) {
+	slot, buf := i%d.setup.Layout.Slots, d.buffers[i%len(d.buffers)]
+	clips := full(d.setup.Config, d.setup.Layout, slot).Clips
+	clips = clips[:d.fit(clips)]
+	last := clips[len(clips)-1]
+	in := d.setup.Layout.SamplesOf(d.memory, slot)[:2*(last.At+last.Samples)]
+	out := d.setup.Layout.OutputOf(d.memory, slot)[:2*(uint64(last.Out)+d.setup.Layout.OutOf(uint64(last.Frames)))]
+	if err := cu.MemcpyHtoDAsync(buf.pcm, pointer(in), int64(len(in)), d.in); err != nil {
+		return 0, err
+	}
+	return float64(len(clips)), cu.MemcpyDtoHAsync(pointer(out), buf.frames, int64(len(out)), d.out)
 }

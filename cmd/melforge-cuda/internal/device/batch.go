@@ -75,6 +75,8 @@ func (d *Device) fit(clips []wire.Clip) int {
 // piece puts clips that fit a buffer on the streams.
 func (d *Device) piece(slot int, clips []wire.Clip) (*clock, error) {
 	c := <-d.clocks
+	c.times = d.started%timedOf == 0
+	d.started++
 	buf := d.buffers[d.next]
 	d.next = (d.next + 1) % len(d.buffers)
 	if err := d.feed(buf, c, slot, clips); err != nil {
@@ -90,14 +92,14 @@ func (d *Device) feed(buf *buffer, c *clock, slot int, clips []wire.Clip) error 
 	samples := d.setup.Layout.SamplesOf(d.memory, slot)[2*first.At : 2*(last.At+last.Samples)]
 	s := sequence{}
 	s.do(func() error { return d.in.Wait(buf.computed, 0) })
-	s.do(func() error { return c.events[0].Record(d.in) })
+	s.do(func() error { return c.begin(0, d.in) })
 	s.do(func() error { return cu.MemcpyHtoDAsync(buf.pcm, pointer(samples), int64(len(samples)), d.in) })
 	s.do(func() error { return c.events[1].Record(d.in) })
 
 	s.do(func() error { return d.compute.Wait(buf.drained, 0) })
 	s.do(func() error { return d.ready(buf, c, p) })
 	s.do(func() error { return d.compute.Wait(c.events[1], 0) })
-	s.do(func() error { return c.events[2].Record(d.compute) })
+	s.do(func() error { return c.begin(2, d.compute) })
 	s.do(func() error { return d.launch(buf, p) })
 	s.do(func() error { return c.events[3].Record(d.compute) })
 	s.do(func() error { return buf.computed.Record(d.compute) })
@@ -150,7 +152,7 @@ func (d *Device) drain(buf *buffer, c *clock, slot int, clips []wire.Clip) error
 	out := l.OutputOf(d.memory, slot)[2*first.Out : 2*(uint64(last.Out)+l.OutOf(uint64(last.Frames)))]
 	s := sequence{}
 	s.do(func() error { return d.out.Wait(buf.computed, 0) })
-	s.do(func() error { return c.events[4].Record(d.out) })
+	s.do(func() error { return c.begin(4, d.out) })
 	s.do(func() error { return cu.MemcpyDtoHAsync(pointer(out), buf.frames, int64(len(out)), d.out) })
 	s.do(func() error { return c.events[5].Record(d.out) })
 	s.do(func() error { return buf.drained.Record(d.out) })

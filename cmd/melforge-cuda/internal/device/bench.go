@@ -64,6 +64,9 @@ func (d *Device) Bench(q *Queue) (wire.Rates, error) {
 	if err := d.hostToHost(q, &r); err != nil {
 		return r, err
 	}
+	if r.Duplex, err = timed(d.exchange, d.in, d.out); err != nil {
+		return r, err
+	}
 	after, err := timed(d.copyIn, d.in)
 	r.BusBytes = max(before, after)
 	r.Bus = r.BusBytes / float64(2*wire.BenchClip(d.setup.Config))
@@ -97,24 +100,70 @@ func timed(step func(i int) (float64, error), streams ...cu.Stream) (float64, er
 		}
 		return nil
 	}
-	if err := finish(); err != nil {
+	p, err := newPace(streams)
+	if err == nil {
+		err = finish()
+	}
+	if err != nil {
 		return 0, err
 	}
 	start, sum := time.Now(), 0.0
 	for i := 0; time.Since(start) < benchTime; i++ {
 		n, err := step(i)
+		if err == nil {
+			err = p.after(i)
+		}
 		if err != nil {
 			return 0, err
 		}
 		sum += n
-		if i%16 == 15 { // not too far ahead of the device
-			if err := finish(); err != nil {
-				return 0, err
+	}
+	err = finish()
+	return sum / time.Since(start).Seconds(), err
+}
+
+// pace keeps the host some steps ahead of the device, so that the device never
+// waits for it, but not many.
+type pace struct {
+	streams []cu.Stream
+	events  [2][]cu.Event // of the streams, at the ends of even and odd rows of steps
+}
+
+// row is how many steps go by between two looks at the device.
+const row = 8
+
+func newPace(streams []cu.Stream) (*pace, error) {
+	p := &pace{streams: streams}
+	for i := range p.events {
+		for range streams {
+			e, err := cu.MakeEvent(cu.BlockingSyncEvent | cu.DisableTiming)
+			if err != nil {
+				return nil, err
 			}
+			p.events[i] = append(p.events[i], e)
 		}
 	}
-	err := finish()
-	return sum / time.Since(start).Seconds(), err
+	return p, nil
+}
+
+// after is called after step i. At the end of a row it waits for the one before.
+func (p *pace) after(i int) error {
+	if i%row != row-1 {
+		return nil
+	}
+	turn := i / row % 2
+	for k, s := range p.streams {
+		if err := p.events[turn][k].Record(s); err != nil {
+			return err
+		}
+		if i < row {
+			continue
+		}
+		if err := p.events[1-turn][k].Synchronize(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deviceBatch is the clips of a batch that stays on the device: so many that

@@ -36,6 +36,7 @@ type Device struct {
 	in, compute, out cu.Stream
 	buffers          []*buffer
 	next             int // the buffer whose turn it is
+	started          int // pieces
 	clocks           chan *clock
 
 	Chunk  int           // samples that a buffer holds
@@ -179,7 +180,11 @@ func (d *Device) use(module cu.Module, processors int) (err error) {
 	if d.mel, err = module.Function("mel"); err != nil {
 		return fmt.Errorf("kernel mel: %w", err)
 	}
-	for d.groups = kernel.MaxGroups; ; d.groups-- {
+	d.groups = kernel.MaxGroups
+	if g := d.setup.Groups; g > 0 && g < d.groups {
+		d.groups = g
+	}
+	for ; ; d.groups-- {
 		d.shared = kernel.Shared(d.groups, d.Single)
 		if err = allowShared(d.mel, d.shared); err == nil || d.groups == 1 {
 			break
