@@ -76,7 +76,7 @@ func (a *app) bench(fl *benchFlags) error {
 	}
 	defer backend.Finalize()
 	r, err := whisper.Bench{
-		Model: whisper.Model{Config: config, Half: fl.dtype == "bfloat16", Checkpoint: fl.checkpoint, FreezeEncoder: fl.freezes},
+		Model: whisper.Model{Config: config, Half: fl.dtype == "bfloat16", Checkpoint: fl.checkpoint, FreezeEncoder: fl.freezes, Deterministic: fl.deterministic},
 		Stage: whisper.Stage(fl.stage), Batch: fl.batch, Labels: fl.labels, Steps: fl.steps, Resident: fl.resident,
 	}.Run(backend)
 	if err != nil {

@@ -21,8 +21,9 @@ import (
 )
 
 // widths are how many labels a batch may have room for: each is another shape to
-// compile, and no batch needs more than twice the room.
-var widths = []int{64, 128, 256, 448}
+// compile, and above 32 no batch gets more than half as much room again as it
+// needs.
+var widths = []int{32, 64, 96, 128, 192, 256, 320, 448}
 
 // whisperModel is a Whisper with the labels of its clips.
 type whisperModel struct {
@@ -126,6 +127,9 @@ func (l *labels) width(n int) int {
 	return l.config.MaxTarget
 }
 
+// widest is the room for the longest labels that the dataset has.
+func (w *whisperModel) widest() int { return w.labels.width(int(w.labels.longest.Load())) }
+
 // prepare leaves the labels of a batch in its Value: [B, width], Ignored after
 // a text's end.
 func (w *whisperModel) prepare(b *trainer.Batch) error {
@@ -157,7 +161,7 @@ func (w *whisperModel) blank(clips int) *loop.Batch {
 	if w.half {
 		mels = dtypes.Float16
 	}
-	labels := make([]int32, clips*w.labels.width(int(w.labels.longest.Load())))
+	labels := make([]int32, clips*w.widest())
 	for i := range labels {
 		labels[i] = int32(c.EndToken)
 	}

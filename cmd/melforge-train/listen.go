@@ -74,7 +74,7 @@ func (l *listener) decode(language string, mels *tensors.Tensor) ([][]int32, err
 		}
 		rules := l.folder.Rules(prompt)
 		// A model that goes on and on says nothing that is right any more.
-		rules.MaxLength = min(rules.MaxLength, max(len(prompt)+1, l.labels.width(int(l.labels.longest.Load())+1)))
+		rules.MaxLength = min(rules.MaxLength, max(len(prompt)+1, 64, l.labels.width(int(l.labels.longest.Load())+1)))
 		if l.decoders[language], err = whisper.NewGreedy(l.backend, l.store, *l.model, rules); err != nil {
 			return nil, err
 		}

@@ -36,6 +36,9 @@ func startText(s startMessage) string {
 	if s.Accumulate > 1 {
 		fmt.Fprintf(&b, " in %d batches", s.Accumulate)
 	}
+	if s.Labels > 0 {
+		fmt.Fprintf(&b, ", up to %d labels", s.Labels)
+	}
 	fmt.Fprintf(&b, ", learning rate %g\n", s.Rate)
 	if s.From > 0 {
 		fmt.Fprintf(&b, "  going on after step %d\n", s.From)
@@ -68,6 +71,7 @@ func facts(m summaryMessage) [][2]string {
 		{"loss", fmt.Sprintf("%.4f → %.4f", m.FirstLoss, m.LastLoss)},
 		{"waited for data", fmt.Sprintf("%.3f s of %.1f s: %.2f %%", m.Wait, m.Wait+m.Work, 100*m.Share)},
 		{"speed", fmt.Sprintf("%.1f samples/s, %.2f it/s", m.SamplesPerSecond, m.StepsPerSecond)},
+		{"a step", stepParts(m.Summary)},
 		{"compiled", fmt.Sprintf("%.1f s", m.Compile)},
 		{"evaluated, saved", fmt.Sprintf("%.1f s, %.1f s", m.Evaluate, m.Save)},
 	}
@@ -75,6 +79,13 @@ func facts(m summaryMessage) [][2]string {
 		f = append(f, [2]string{"stopped", m.Stopped})
 	}
 	return f
+}
+
+// stepParts says where the time of a step goes, on average.
+func stepParts(s loop.Summary) string {
+	ms := func(seconds float64) float64 { return 1000 * seconds / float64(max(1, s.Steps)) }
+	return fmt.Sprintf("%.1f ms (median %.1f): %.1f on the device, %.1f waiting, %.1f the rest; copying batches there takes %.1f beside it",
+		ms(s.Wait+s.Work), 1000*s.Median, ms(s.Device), ms(s.Wait), ms(s.Work-s.Device), ms(s.HandOver))
 }
 
 func summaryText(m summaryMessage) string {

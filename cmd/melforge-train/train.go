@@ -69,6 +69,7 @@ type startMessage struct {
 	Accumulate int     `json:"accumulate"`
 	Clips      int     `json:"clips"`
 	Held       int     `json:"held_out_clips"`
+	Labels     int     `json:"labels,omitempty"` // of the widest batch
 	Rate       float64 `json:"learning_rate"`
 	From       int     `json:"from_step"`
 }

@@ -90,7 +90,7 @@ func (a *app) trainWhisper(ctx context.Context, fl *whisperFlags, dir string) er
 		return err
 	}
 	w.backend = t.backend
-	batch, err := a.batchOf(ctx, w, fl)
+	batch, err := a.batchOf(ctx, w, fl, d.train.Len())
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) trainWhisper(ctx context.Context, fl *whisperFlags, dir string) er
 		dir := filepath.Join(fl.out, "model")
 		return dir, w.folder.Save(dir, t.store, hf.F32)
 	}
-	return a.run(ctx, t, startMessage{Batch: o.Batch, Clips: d.train.Len(), Held: d.held(), Rate: fl.rate})
+	return a.run(ctx, t, startMessage{Batch: o.Batch, Clips: d.train.Len(), Held: d.held(), Rate: fl.rate, Labels: w.widest()})
 }
 
 // openWhisper opens model and tokenizer and holds the dataset to them: whatever
@@ -135,7 +135,7 @@ func (a *app) openWhisper(ctx context.Context, fl *whisperFlags, d *data) (*whis
 	}
 	w := &whisperModel{
 		folder: folder, tokenizer: tokenizer, labels: newLabels(tokenizer, folder.Config, fl.language),
-		model: &whisper.Model{Config: folder.Config, Half: fl.dtype == "bfloat16", Checkpoint: fl.checkpointing, FreezeEncoder: fl.freezeEncoder},
+		model: &whisper.Model{Config: folder.Config, Half: fl.dtype == "bfloat16", Checkpoint: fl.checkpointing, FreezeEncoder: fl.freezeEncoder, Deterministic: fl.deterministic},
 		half:  fl.backend == "xla",
 	}
 	for _, set := range []*trainer.Dataset{d.train, d.eval} {
@@ -172,34 +172,6 @@ func checkMels(d *data, folder *hf.Folder) error {
 	return nil
 }
 
-// batchOf is --batch, measured where it is auto.
-func (a *app) batchOf(ctx context.Context, w *whisperModel, fl *whisperFlags) (int, error) {
-	n, err := fl.fixedBatch()
-	if err != nil || n > 0 {
-		return n, err
-	}
-	if fl.backend != "xla" {
-		return 0, terminal.Usagef("--batch auto fills the memory of a GPU and needs --backend xla: give a number of clips")
-	}
-	o, err := fl.optimizer(max(1, fl.warmup) + 1)
-	if err != nil {
-		return 0, err
-	}
-	n, err = autoBatch(ctx, cardMemory, func(clips int) error {
-		a.ui.StatusOften(fmt.Sprintf("--batch auto: trying %d clips", clips), true)
-		store := newStore(fl.seed)
-		if err := w.folder.Load(store); err != nil {
-			return err
-		}
-		return loop.Probe(w.backend, store, w.model, o, w.blank(clips), fl.accumulate > 1)
-	})
-	if err != nil {
-		return 0, err
-	}
-	a.ui.Message("batch", map[string]int{"batch": n}, fmt.Sprintf("--batch auto: %d clips\n", n))
-	return n, nil
-}
-
 // fingerprint tells Whispers of different shapes apart.
 func (w *whisperModel) fingerprint() string {
 	b, err := json.Marshal(w.folder.Config)
@@ -221,5 +193,9 @@ func (w *whisperModel) inputs(b *trainer.Batch) ([]*tensors.Tensor, error) {
 		return nil, err
 	}
 	flat := b.Value.([]int32)
-	return []*tensors.Tensor{mels, tensors.FromFlatDataAndDimensions(flat, b.Len(), len(flat)/b.Len())}, nil
+	labels, err := loop.Labels(w.backend, flat, b.Len(), len(flat)/b.Len())
+	if err != nil {
+		return nil, err
+	}
+	return []*tensors.Tensor{mels, labels}, nil
 }

@@ -48,6 +48,22 @@ type position struct {
 	Evaluations []Evaluation `json:"evaluations,omitempty"`
 	// Frozen are the variables of the model that are not trained.
 	Frozen []string `json:"frozen,omitempty"`
+	// Order is that in which the variables came to be, and in which a step gives
+	// them back: a resumed run's graph is to be the same to the last detail.
+	Order []string `json:"order,omitempty"`
+}
+
+// ordered are the names in Order, and then those that it lacks.
+func (p position) ordered(names []string) []string {
+	place := func(name string) int {
+		if i := slices.Index(p.Order, name); i >= 0 {
+			return i
+		}
+		return len(p.Order)
+	}
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
+	return names
 }
 
 // OtherModel is the error for a checkpoint of a model that is not this one.
@@ -170,6 +186,7 @@ func (c checkpoints) write(name string, store *model.Store, p position) error {
 			return err
 		}
 		sources = append(sources, s)
+		p.Order = append(p.Order, v.Path())
 		if !v.Trainable {
 			p.Frozen = append(p.Frozen, v.Path())
 		}
@@ -228,7 +245,7 @@ func (c checkpoints) restore(store *model.Store, name, fingerprint string) (p po
 			return p, &OtherModel{File: path, Theirs: variable + " " + want.String(), Ours: variable + " " + have.Shape().String()}
 		}
 	}
-	for _, variable := range f.Names() {
+	for _, variable := range p.ordered(f.Names()) {
 		value, err := readValue(f, variable)
 		if err != nil {
 			return p, err

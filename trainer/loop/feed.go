@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
 )
@@ -14,6 +15,8 @@ type Batch struct {
 	Epoch   int
 	// State is where the source goes on after this batch.
 	State json.RawMessage
+	// HandOver is how long it took to make the inputs and copy them to the device.
+	HandOver time.Duration
 }
 
 // Source gives batches without end.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 	"unsafe"
 
 	"github.com/gomlx/compute"
@@ -51,11 +52,12 @@ func (s *loaderSource) Next(ctx context.Context) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
+	start := time.Now()
 	inputs, err := s.encode(b)
 	if err != nil {
 		return nil, err
 	}
-	return &Batch{Inputs: inputs, Samples: b.Len(), Epoch: b.Epoch, State: state}, nil
+	return &Batch{Inputs: inputs, Samples: b.Len(), Epoch: b.Epoch, State: state, HandOver: time.Since(start)}, nil
 }
 
 // Resume implements Source.
@@ -77,7 +79,12 @@ func Mels(b compute.Backend, x *trainer.Batch) (*tensors.Tensor, error) {
 	return tensors.FromRaw(b, 0, shapes.Make(dtypes.Float32, dims...), bytesOf(x.Float))
 }
 
-func bytesOf[T uint16 | float32](x []T) []byte {
+// Labels copies numbers to the device: int32 [dims...].
+func Labels(b compute.Backend, values []int32, dims ...int) (*tensors.Tensor, error) {
+	return tensors.FromRaw(b, 0, shapes.Make(dtypes.Int32, dims...), bytesOf(values))
+}
+
+func bytesOf[T uint16 | int32 | float32](x []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(one)))
 }

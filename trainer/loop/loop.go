@@ -67,7 +67,8 @@ type Loop struct {
 	saves   checkpoints
 	journal *journal
 	at      position
-	saved   int // the step of the newest checkpoint, -1 for none
+	saved   int       // the step of the newest checkpoint, -1 for none
+	times   []float64 // of this run's steps
 	summary Summary
 }
 
@@ -113,7 +114,7 @@ func (l *Loop) Resume() (step int, err error) {
 		return 0, fmt.Errorf("%s: %w", l.saves.path(x.Last), err)
 	}
 	l.at, l.saved = p, p.Step
-	l.at.Frozen = nil
+	l.at.Frozen, l.at.Order = nil, nil
 	return p.Step, nil
 }
 
@@ -155,6 +156,7 @@ func (l *Loop) Run(ctx context.Context) (s Summary, err error) {
 		err = errors.Join(err, l.save(false))
 	}
 	l.summary.Wall = seconds(start)
+	l.summary.Median = median(l.times)
 	l.summary.Best = l.at.Best
 	return l.summary, err
 }
@@ -202,7 +204,7 @@ func (l *Loop) step(ctx context.Context, feed *feed) error {
 	}
 	x := Step{Step: l.at.Step + 1, Wait: seconds(start)}
 	start = time.Now()
-	before := l.stepper.compile
+	before := l.stepper.spent
 	o, err := l.stepper.step(batches)
 	if err != nil {
 		return fmt.Errorf("step %d: %w", x.Step, err)
@@ -212,14 +214,17 @@ func (l *Loop) step(ctx context.Context, feed *feed) error {
 	}
 	for _, b := range batches {
 		x.Samples += b.Samples
+		x.HandOver += b.HandOver.Seconds()
 		for _, t := range b.Inputs {
 			if err := t.FinalizeAll(); err != nil {
 				return err
 			}
 		}
 	}
-	x.Compile = (l.stepper.compile - before).Seconds()
+	x.Compile = (l.stepper.spent.compile - before.compile).Seconds()
+	x.Device = (l.stepper.spent.device - before.device).Seconds()
 	x.Work = seconds(start) - x.Compile
+	l.times = append(l.times, x.Wait+x.Work)
 	last := batches[len(batches)-1]
 	x.Epoch, x.Loss, x.Rate, x.Norm = last.Epoch, o.Loss, o.Rate, o.Norm
 	l.at.Step, l.at.Epoch, l.at.Source = x.Step, last.Epoch, last.State

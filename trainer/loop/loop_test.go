@@ -10,8 +10,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
 )
 
 func TestLearns(t *testing.T) {
@@ -20,6 +24,50 @@ func TestLearns(t *testing.T) {
 	got := losses(t, o, false)
 	if len(got) != 40 || got[40] > got[1]/3 {
 		t.Errorf("loss went from %v to %v in %d steps", got[1], got[40], len(got))
+	}
+}
+
+// slowly is a source whose batches took a while to the device.
+type slowly struct{ Source }
+
+func (s slowly) Next(ctx context.Context) (*Batch, error) {
+	b, err := s.Source.Next(ctx)
+	if b != nil {
+		b.HandOver = time.Second
+	}
+	return b, err
+}
+
+// TestParts wants a step to say where its time went, and the summary to add that
+// up.
+func TestParts(t *testing.T) {
+	o := options(backend(t), "")
+	o.Source, o.Accumulate = slowly{o.Source}, 2
+	var sum Summary
+	var slowest float64
+	o.OnStep = func(s Step) {
+		if s.Device <= 0 || s.Device > s.Work || s.HandOver != 2 || (s.Compile > 0) != (s.Step == 1) {
+			t.Errorf("step %d: %+v", s.Step, s)
+		}
+		sum.Device += s.Device
+		sum.HandOver += s.HandOver
+		slowest = max(slowest, s.Wait+s.Work)
+	}
+	l, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := l.Run(t.Context())
+	if err != nil || got.Device != sum.Device || got.HandOver != sum.HandOver || got.Median <= 0 || got.Median > slowest {
+		t.Errorf("summary %+v, error %v; want %+v", got, err, sum)
+	}
+	for _, c := range []struct {
+		times []float64
+		want  float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1}, 5}, {[]float64{100, 2, 1}, 2}} {
+		if m := median(c.times); m != c.want {
+			t.Errorf("the median of %v is %g, want %g", c.times, m, c.want)
+		}
 	}
 }
 
@@ -63,7 +111,11 @@ func TestResume(t *testing.T) {
 	first := options(b, dir)
 	first.Steps = 11 // the end is saved too, between two that are due
 	losses(t, first, false)
-	got := losses(t, options(b, dir), true)
+	second := options(b, dir)
+	got := losses(t, second, true)
+	if one, other := paths(first.Store), paths(second.Store); !slices.Equal(one, other) {
+		t.Errorf("the variables are %q, and were %q", other, one)
+	}
 	if len(got) != 9 {
 		t.Fatalf("%d steps after the checkpoint of step 11, want 9", len(got))
 	}
@@ -76,6 +128,14 @@ func TestResume(t *testing.T) {
 	if err != nil || len(steps) != 20 || steps[19].Step != 20 || steps[10].Loss != want[11] {
 		t.Errorf("the journal has %d steps, error %v", len(steps), err)
 	}
+}
+
+// paths are the variables of a store in their order.
+func paths(s *model.Store) (all []string) {
+	for v := range s.IterVariables() {
+		all = append(all, v.Path())
+	}
+	return all
 }
 
 func TestInterrupted(t *testing.T) {
@@ -230,15 +290,38 @@ func TestNoNumber(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	for _, accumulate := range []bool{false, true} {
-		o := options(backend(t), "")
-		b, err := o.Source.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Probe(o.Backend, o.Store, o.Model, o.Optimizer, b, accumulate); err != nil {
-			t.Error(err)
+		for _, run := range []bool{false, true} {
+			o := options(backend(t), "")
+			b, err := o.Source.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := 0
+			m := counting{Model: o.Model, graphs: new(int)}
+			err = Probe(o.Backend, o.Store, m, o.Optimizer, b, accumulate, func(graphs []compute.Executable) bool {
+				seen = len(graphs)
+				return run
+			})
+			want := 1
+			if accumulate {
+				want = 2
+			}
+			if err != nil || seen != want || *m.graphs != want {
+				t.Errorf("accumulate %v, run %v: %d graphs shown, %d built, error %v; want %d", accumulate, run, seen, *m.graphs, err, want)
+			}
 		}
 	}
+}
+
+// counting counts the graphs that a model is built into.
+type counting struct {
+	Model
+	graphs *int
+}
+
+func (c counting) Loss(scope *model.Scope, inputs []*graph.Node) (sum, count *graph.Node) {
+	*c.graphs++
+	return c.Model.Loss(scope, inputs)
 }
 
 func TestOutOfMemory(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/melforge/melforge/commit"
@@ -24,10 +25,17 @@ type Step struct {
 	// Samples is the number of clips in it.
 	Samples int `json:"samples"`
 	// Wait is the time without a batch to work on; Work is all the rest of the
-	// step, the device's included; Compile is apart from both.
+	// step. Compile, which is apart from both, is for new shapes, and at first for
+	// bringing the weights to the device.
 	Wait    float64 `json:"wait_seconds"`
 	Work    float64 `json:"work_seconds"`
 	Compile float64 `json:"compile_seconds,omitempty"`
+	// Device is the part of Work from giving the backend the step until it was
+	// computed.
+	Device float64 `json:"device_seconds"`
+	// HandOver is the time that the batches took to the device. It passes while the
+	// step before is computed, and is in Wait where that is not so.
+	HandOver float64 `json:"hand_over_seconds"`
 }
 
 // Share is the part of the step spent waiting for data.
@@ -48,14 +56,19 @@ type Evaluation struct {
 // Summary sums up the steps of one run. Those before a resumed checkpoint do
 // not count.
 type Summary struct {
-	Steps      int         `json:"steps"` // of this run
-	Last       int         `json:"last_step"`
-	Samples    int64       `json:"samples"`
-	FirstLoss  float64     `json:"first_loss"`
-	LastLoss   float64     `json:"last_loss"`
-	Wait       float64     `json:"wait_seconds"`
-	Work       float64     `json:"work_seconds"`
-	Compile    float64     `json:"compile_seconds"`
+	Steps     int     `json:"steps"` // of this run
+	Last      int     `json:"last_step"`
+	Samples   int64   `json:"samples"`
+	FirstLoss float64 `json:"first_loss"`
+	LastLoss  float64 `json:"last_loss"`
+	Wait      float64 `json:"wait_seconds"`
+	Work      float64 `json:"work_seconds"`
+	Compile   float64 `json:"compile_seconds"`
+	Device    float64 `json:"device_seconds"`
+	HandOver  float64 `json:"hand_over_seconds"`
+	// Median is a step's time, waiting included, which a few slow steps do not
+	// change, as the first is on a GPU.
+	Median     float64     `json:"median_step_seconds"`
 	Evaluate   float64     `json:"evaluate_seconds"`
 	Save       float64     `json:"save_seconds"`
 	Wall       float64     `json:"wall_seconds"`
@@ -93,6 +106,17 @@ func (s *Summary) add(x Step) {
 	s.Wait += x.Wait
 	s.Work += x.Work
 	s.Compile += x.Compile
+	s.Device += x.Device
+	s.HandOver += x.HandOver
+}
+
+// median of times, which it sorts.
+func median(times []float64) float64 {
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return (times[len(times)/2] + times[(len(times)-1)/2]) / 2
 }
 
 // stepsName is the file of all steps of a run, a JSON line each.

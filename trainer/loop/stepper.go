@@ -35,17 +35,21 @@ const maxShapes = 128
 // several micro-batches is one graph that adds up gradients, run for all but
 // the last, and one that adds the last, divides, and updates.
 type stepper struct {
-	model Model
-	optim optim.AdamW
-	store *model.Store
+	backend compute.Backend
+	model   Model
+	optim   optim.AdamW
+	store   *model.Store
 
 	whole, part, last *model.Exec
 	compiled          map[string]bool
-	compile           time.Duration // spent on new shapes so far
+	spent             spent
 }
 
+// spent is the time so far on new shapes, and on the device.
+type spent struct{ compile, device time.Duration }
+
 func newStepper(b compute.Backend, store *model.Store, m Model, o optim.AdamW) (*stepper, error) {
-	s := &stepper{model: m, optim: o, store: store, compiled: map[string]bool{}}
+	s := &stepper{backend: b, model: m, optim: o, store: store, compiled: map[string]bool{}}
 	var err error
 	make := func(f func(*model.Scope, []*graph.Node) *graph.Node) *model.Exec {
 		e, failed := model.NewExec(b, store, f)
@@ -66,48 +70,81 @@ type outcome struct {
 }
 
 // step trains on micro-batches and waits for the device.
-func (s *stepper) step(batches []*Batch) (outcome, error) {
-	if len(batches) == 1 {
-		return s.call("whole", s.whole, batches[0])
+func (s *stepper) step(batches []*Batch) (o outcome, err error) {
+	name, exec, last := "whole", s.whole, batches[len(batches)-1]
+	if len(batches) > 1 {
+		name, exec = "last", s.last
 	}
 	for _, b := range batches[:len(batches)-1] {
-		if _, err := s.call("part", s.part, b); err != nil {
-			return outcome{}, err
+		sums, err := s.call("part", s.part, b)
+		if err != nil {
+			return o, err
+		}
+		if err := sums.FinalizeAll(); err != nil { // the last has them too
+			return o, err
 		}
 	}
-	return s.call("last", s.last, batches[len(batches)-1])
+	out, err := s.call(name, exec, last)
+	if err != nil {
+		return o, err
+	}
+	values, err := tensors.CopyFlatData[float32](out)
+	if err != nil {
+		return o, fmt.Errorf("read the loss: %w", err)
+	}
+	if err := out.FinalizeAll(); err != nil {
+		return o, err
+	}
+	return outcome{
+		Loss: float64(values[0]) / float64(values[1]), Count: float64(values[1]), Rate: float64(values[2]), Norm: float64(values[3]),
+	}, nil
 }
 
-// call compiles for new shapes, apart and timed, and runs.
-func (s *stepper) call(name string, e *model.Exec, b *Batch) (o outcome, err error) {
+// call prepares for new shapes, apart and timed, and runs.
+func (s *stepper) call(name string, e *model.Exec, b *Batch) (*tensors.Tensor, error) {
 	var all []shapes.Shape
 	for _, x := range b.Inputs {
 		all = append(all, x.Shape())
 	}
+	start := time.Now()
 	if key := fmt.Sprint(name, all); !s.compiled[key] {
-		start := time.Now()
-		if _, err := e.Compile(all...); err != nil {
-			return o, fmt.Errorf("compile the step for %v: %w", all, err)
+		if err := s.prepare(e, all); err != nil {
+			return nil, err
 		}
-		s.compile += time.Since(start)
 		s.compiled[key] = true
+		s.spent.compile += time.Since(start)
+		start = time.Now()
 	}
 	out, err := e.Call(b.Inputs)
 	if err != nil {
-		return o, fmt.Errorf("run the step: %w", err)
+		return nil, fmt.Errorf("run the step: %w", err)
 	}
-	values, err := tensors.CopyFlatData[float32](out[0])
-	if err != nil {
-		return o, fmt.Errorf("read the loss: %w", err)
+	s.spent.device += time.Since(start)
+	return out[0], nil
+}
+
+// prepare compiles for shapes that are new, and then brings the variables to the
+// device, which would otherwise make the first step look slow.
+func (s *stepper) prepare(e *model.Exec, inputs []shapes.Shape) error {
+	if _, err := e.Compile(inputs...); err != nil {
+		return fmt.Errorf("compile the step for %v: %w", inputs, err)
 	}
-	if err := out[0].FinalizeAll(); err != nil {
-		return o, err
+	if err := s.store.InitializeVariables(s.backend, nil); err != nil {
+		return err
 	}
-	o = outcome{Loss: float64(values[0]) / float64(values[1]), Count: float64(values[1])}
-	if len(values) == 4 {
-		o.Rate, o.Norm = float64(values[2]), float64(values[3])
+	if s.backend.HasSharedBuffers() {
+		return nil // they are there
 	}
-	return o, nil
+	for v := range s.store.IterVariables() {
+		value, err := v.Value()
+		if err != nil {
+			return err
+		}
+		if err := value.MaterializeOnDevice(s.backend, false, 0); err != nil {
+			return fmt.Errorf("copy %s to the device: %w", v.Path(), err)
+		}
+	}
+	return nil
 }
 
 func (s *stepper) wholeGraph(scope *model.Scope, inputs []*graph.Node) *graph.Node {

@@ -139,7 +139,7 @@ func (d *Greedy) speakGraph(scope *model.Scope, inputs []*graph.Node) []*graph.N
 	g := tokens.Graph()
 	scope = scope.At("model").At("decoder")
 	where := graph.Gather(value(g, scope.At("embed_positions"), "weight"), graph.Reshape(position, 1, 1))
-	x := m.embed(scope, graph.ExpandAxes(tokens, -1), where)
+	x := m.embed(graph.Gather(tokenTable(g, scope), graph.Reshape(tokens, -1, 1, 1)), where)
 	times := graph.Iota(g, shapes.Make(dtypes.Int32, 1, 1, 1, d.rules.MaxLength), 3)
 	past := graph.LessOrEqual(times, position)
 	now := graph.Reshape(graph.Equal(times, position), 1, d.rules.MaxLength, 1, 1)

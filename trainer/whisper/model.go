@@ -23,6 +23,9 @@ type Model struct {
 	Checkpoint bool
 	// FreezeEncoder trains the decoder only.
 	FreezeEncoder bool
+	// Deterministic leaves out what a GPU adds up in another order in every run:
+	// fused attention's gradient, and the gradient of looking tokens up.
+	Deterministic bool
 }
 
 func (m *Model) compute() dtypes.DType {
@@ -87,7 +90,7 @@ func (m *Model) Decode(scope *model.Scope, encoded, tokens *graph.Node) *graph.N
 	}
 	scope = scope.At("model").At("decoder")
 	positions := graph.Slice(value(g, scope.In("embed_positions"), "weight"), graph.AxisRange(0, length))
-	x := dropout(scope, m.embed(scope, tokens, positions), c.Dropout)
+	x := dropout(scope, m.embed(m.lookup(tokenTable(g, scope), tokens), positions), c.Dropout)
 	mask := causal(g, length)
 	for i := range c.DecoderLayers {
 		layer := scope.At("layers").In("%d", i)
@@ -102,14 +105,6 @@ func (m *Model) Decode(scope *model.Scope, encoded, tokens *graph.Node) *graph.N
 		x = graph.Add(x, m.feedForward(layer, m.norm(layer.In("final_layer_norm"), x)))
 	}
 	return m.logits(scope, m.norm(scope.In("layer_norm"), m.endCheckpoint(x)))
-}
-
-// embed looks tokens up in float32, so that gradients of frequent tokens are
-// summed in float32, and adds their positions.
-func (m *Model) embed(scope *model.Scope, tokens, positions *graph.Node) *graph.Node {
-	table := value(tokens.Graph(), scope.At("embed_tokens"), "weight")
-	x := graph.Gather(table, graph.ExpandAxes(tokens, -1))
-	return graph.ConvertDType(graph.Add(x, graph.ExpandLeftToRank(positions, 3)), m.compute())
 }
 
 // aligned is the multiple of columns that matrix products in half precision like:
