@@ -26,13 +26,13 @@ func (l *layout) version() int {
 // melSize is the size of all rows.
 func (l *layout) melSize() int64 { return l.at(l.clips()) }
 
-// writeHead makes dst a complete HDF5 file whose frames and pad values are still
-// zero. The frames come last, so that what a reader has to look at first lies
-// together at the start of the file.
+// newHead makes the head of a complete HDF5 file whose frames and pad values are
+// still zero. The frames come last, so that what a reader has to look at first
+// lies together at the start of the file.
 //
 // libhdf5 works in memory and sees no disk: it cannot close a file when that
 // fails for want of space, and every later file of the process suffers.
-func writeHead(dst *os.File, l *layout) (head, error) {
+func newHead(l *layout) (head, error) {
 	fd, err := unix.MemfdCreate("melforge-shard", unix.MFD_CLOEXEC)
 	if err != nil {
 		return head{}, fmt.Errorf("memory file: %w", err)
@@ -53,13 +53,8 @@ func writeHead(dst *os.File, l *layout) (head, error) {
 		return h, fmt.Errorf("hdf5 put the frames at %d of %d bytes, not at the end", h.mel, h.size)
 	}
 	h.bytes = make([]byte, rest)
-	if _, err := memory.ReadAt(h.bytes, 0); err != nil {
-		return h, err
-	}
-	if _, err := dst.Write(h.bytes); err != nil {
-		return h, err
-	}
-	return h, dst.Truncate(h.size)
+	_, err = memory.ReadAt(h.bytes, 0)
+	return h, err
 }
 
 func buildHead(path string, l *layout) (h head, err error) {

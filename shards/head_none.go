@@ -2,13 +2,10 @@
 
 package shards
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
-// writeHead needs libhdf5, which is C, and Linux's files in memory. Reading
+// newHead needs libhdf5, which is C, and Linux's files in memory. Reading
 // needs neither.
-func writeHead(*os.File, *layout) (head, error) {
+func newHead(*layout) (head, error) {
 	return head{}, errors.New("this program can only read shards: to write them, build it on Linux with cgo and libhdf5, and without the tag nohdf5")
 }

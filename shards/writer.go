@@ -26,6 +26,14 @@ type head struct {
 	size  int64  // of the whole file
 }
 
+// write writes the head to f, and gives f the size of the whole.
+func (h *head) write(f *os.File) error {
+	if _, err := f.WriteAt(h.bytes, 0); err != nil {
+		return err
+	}
+	return f.Truncate(h.size)
+}
+
 // Writer writes one shard. It writes to a temporary file beside the target, so
 // that nothing bears the shard's name before Commit.
 type Writer struct {
@@ -85,7 +93,10 @@ func create(path string, l layout, frames []int) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard %s: %w", path, err)
 	}
-	h, err := writeHead(f, &l)
+	h, err := newHead(&l)
+	if err == nil {
+		err = h.write(f)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("shard %s: %w", path, errors.Join(err, f.Close(), os.Remove(tmp)))
 	}
