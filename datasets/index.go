@@ -1,19 +1,13 @@
 package datasets
 
 import (
-	"bufio"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"hash"
-	"hash/crc32"
 	"io"
 	"os"
-	"path"
 	"slices"
-	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/manifests"
@@ -163,17 +157,41 @@ func (ix *indexer) write() (*manifests.Dataset, error) {
 			d.Shards = append(d.Shards, s)
 		}
 	}
-	if d.Manifest, err = manifest.commit("manifest"); err != nil {
+	if err := ix.commit(manifest, rejects); err != nil {
 		return nil, err
 	}
-	if d.Rejects, err = rejects.commit("rejects"); err != nil {
-		return nil, err
-	}
+	d.Manifest, d.Rejects = manifest.describe(), rejects.describe()
 	return d, nil
 }
 
+// commit makes files of the index last. They are synced side by side and their
+// folder once, before dataset.json names them.
+func (ix *indexer) commit(files ...*indexFile) error {
+	var g errgroup.Group
+	for _, x := range files {
+		g.Go(x.seal)
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, x := range files {
+		if err := x.place(); err != nil {
+			return err
+		}
+	}
+	if err := commit.SyncDir(ix.folder.Path(indexDir)); err != nil {
+		return err
+	}
+	for _, x := range files {
+		if err := ix.folder.link(x.point()+"-link", x.file(), x.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // place writes one item where it belongs.
-func (ix *indexer) place(it *manifests.Item, manifest, rejects *manifests.Writer) error {
+func (ix *indexer) place(it *manifests.Item, manifest, rejects *manifests.BulkWriter) error {
 	if it.State == manifests.StateReject {
 		return rejects.Write(it.Reject)
 	}
@@ -206,87 +224,4 @@ func (ix *indexer) place(it *manifests.Item, manifest, rejects *manifests.Writer
 	}
 	ix.samples += int64(c.Samples)
 	return manifest.Write(&e)
-}
-
-// indexFile is a JSON lines file on its way into the index folder, under a
-// name that holds its hash: a committed one is never changed, so dataset.json
-// names the old or the new one and both are whole.
-type indexFile struct {
-	folder Folder
-	name   string
-	f      *os.File
-	buf    *bufio.Writer
-	lines  *manifests.Writer
-	sum    hash.Hash
-	crc    hash.Hash32
-	size   countWriter
-}
-
-func (f Folder) newIndexFile(name string) (*indexFile, error) {
-	file, err := os.Create(commit.Temp(f.Path(path.Join(indexDir, name))))
-	if err != nil {
-		return nil, err
-	}
-	x := &indexFile{folder: f, name: name, f: file, sum: sha256.New(), crc: crc32.New(castagnoli)}
-	x.buf = bufio.NewWriterSize(io.MultiWriter(file, x.sum, x.crc, &x.size), 1<<20)
-	x.lines = manifests.NewWriter(x.buf)
-	return x, nil
-}
-
-// commit places the file under its hash and links it to its well-known name
-// at the top of the folder, for tools that do not read dataset.json.
-func (x *indexFile) commit(point string) (manifests.File, error) {
-	err := x.buf.Flush()
-	if err == nil {
-		err = x.f.Sync()
-	}
-	if err = errors.Join(err, x.f.Close()); err != nil {
-		return manifests.File{}, err
-	}
-	file := indexFileName(x.name, [sha256.Size]byte(x.sum.Sum(nil)))
-	if err := commit.Adopt(point, x.f.Name(), x.folder.Path(file)); err != nil {
-		return manifests.File{}, err
-	}
-	if err := x.folder.link(point+"-link", file, x.name); err != nil {
-		return manifests.File{}, err
-	}
-	return manifests.File{File: file, Bytes: int64(x.size), CRC32C: fmt.Sprintf("%08x", x.crc.Sum32()), Lines: x.lines.Lines()}, nil
-}
-
-// indexFileName is where the content of that hash belongs, relative to the
-// folder, as in index/manifest-0c02d09a84459033.jsonl.
-func indexFileName(name string, sum [sha256.Size]byte) string {
-	stem, ext, _ := strings.Cut(name, ".")
-	return path.Join(indexDir, stem+"-"+hex.EncodeToString(sum[:8])+"."+ext)
-}
-
-// discard removes what was not committed.
-func (x *indexFile) discard() {
-	_ = x.f.Close()
-	_ = os.Remove(x.f.Name())
-}
-
-// link makes name another name of file, by a copy where the file system has
-// no hard links.
-func (f Folder) link(point, file, name string) error {
-	tmp := commit.Temp(f.Path(name))
-	_ = os.Remove(tmp)
-	if err := os.Link(f.Path(file), tmp); err == nil {
-		return commit.Rename(point, f.Path(name))
-	}
-	return commit.File(point, f.Path(name), func(w io.Writer) error {
-		src, err := os.Open(f.Path(file))
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(w, src)
-		return errors.Join(err, src.Close())
-	})
-}
-
-type countWriter int64
-
-func (c *countWriter) Write(p []byte) (int, error) {
-	*c += countWriter(len(p))
-	return len(p), nil
 }

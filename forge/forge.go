@@ -13,7 +13,6 @@ import (
 	"os"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
@@ -35,6 +34,7 @@ type Forge struct {
 	jobs     int
 	speaking *semaphore.Weighted
 	progress *Progress
+	queue    queue
 
 	resampler audio.Resampler // keeps its filters
 	slabs     sync.Pool       // of memory for mels
@@ -54,7 +54,7 @@ type assetsKey struct {
 func New(voices *tts.Set, engine mel.Engine, jobs int, progress *Progress) *Forge {
 	return &Forge{
 		voices: voices, engine: engine, jobs: jobs, speaking: semaphore.NewWeighted(int64(jobs)), progress: progress,
-		assets: map[assetsKey]*augment.Assets{},
+		queue: newQueue(jobs, engine != nil && engine.Name() != "cpu"), assets: map[assetsKey]*augment.Assets{},
 	}
 }
 
@@ -77,35 +77,63 @@ func (f *Forge) assetsFor(s manifests.Settings) (*augment.Assets, error) {
 // Make makes shard s of plan p in folder and returns what became of each of
 // its utterances. A shard that an earlier run completed is taken as it is.
 func (f *Forge) Make(ctx context.Context, folder datasets.Folder, p *manifests.Plan, s manifests.ShardPlan) (manifests.Result, error) {
+	return f.make(ctx, folder, p, s, func() ([]manifests.Item, error) { return readItems(folder, p, s) })
+}
+
+// MakeItems is Make for a shard whose items are at hand, while the plan's file
+// of them may not be there yet.
+func (f *Forge) MakeItems(ctx context.Context, folder datasets.Folder, p *manifests.Plan, s manifests.ShardPlan, items []manifests.Item) (manifests.Result, error) {
+	return f.make(ctx, folder, p, s, func() ([]manifests.Item, error) { return items, nil })
+}
+
+func (f *Forge) make(ctx context.Context, folder datasets.Folder, p *manifests.Plan, s manifests.ShardPlan, items func() ([]manifests.Item, error)) (r manifests.Result, err error) {
 	if r, ok := f.resume(folder, p, s); ok {
 		return r, nil
 	}
-	items, err := readItems(folder, p, s)
+	leave, err := f.queue.enter(ctx)
 	if err != nil {
-		return manifests.Result{}, err
+		return r, err
 	}
-	m := &making{forge: f, folder: folder, plan: p, shard: s, clips: make([]clip, len(items)), dirs: map[string]bool{}}
-	m.budget.Store(keepValues)
-	m.memory.pool = &f.slabs
+	defer leave()
+	todo, err := items()
+	if err != nil {
+		return r, err
+	}
+	m := f.newMaking(folder, p, s, todo)
 	defer m.memory.release()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.abandon())
+		}
+	}()
 	if m.assets, err = f.assetsFor(p.Settings); err != nil {
-		return manifests.Result{}, err
+		return r, err
 	}
-	if err := m.sounds(ctx, items); err != nil {
-		return manifests.Result{}, err
+	if err := m.begin(ctx, todo); err != nil {
+		return r, fmt.Errorf("shard %s: %w", s.Name, err)
 	}
-	r := manifests.Result{Version: manifests.ResultVersion, Name: s.Name, Made: []manifests.Made{}}
+	if err := m.sounds(ctx, todo); err != nil {
+		return r, err
+	}
+	return m.finish(ctx, leave)
+}
+
+// finish completes a shard whose clips are there.
+func (m *making) finish(ctx context.Context, leave func()) (r manifests.Result, err error) {
+	r = manifests.Result{Version: manifests.ResultVersion, Name: m.shard.Name, Made: []manifests.Made{}}
 	made := m.settle(&r)
 	if err := m.syncWavs(); err != nil {
 		return r, err
 	}
-	if p.Mel != nil && len(made) > 0 {
-		if r.Shard, err = m.write(ctx, made); err != nil {
-			return r, fmt.Errorf("shard %s: %w", s.Name, err)
+	if m.plan.Mel != nil && len(made) > 0 {
+		if r.Shard, err = m.write(ctx, made, leave); err != nil {
+			return r, fmt.Errorf("shard %s: %w", m.shard.Name, err)
 		}
+	} else if err := m.abandon(); err != nil {
+		return r, err
 	}
 	r.Cost = m.cost.total()
-	return r, writeResult(folder, &r)
+	return r, writeResult(m.folder, &r)
 }
 
 // resume loads the result of a shard that is complete. Anything wrong with it
@@ -179,29 +207,4 @@ func readItems(folder datasets.Folder, p *manifests.Plan, s manifests.ShardPlan)
 		return nil, fmt.Errorf("%s holds %d clips for shard %s, the plan says %d", f.Name(), len(items), s.Name, s.Clips)
 	}
 	return items, nil
-}
-
-// group runs work for the items 0 to n-1 on at most limit goroutines and stops
-// at the first error. A panic becomes an error: it must not end the process,
-// which a runner may share with other work.
-func group(ctx context.Context, n, limit int, work func(ctx context.Context, i int) error) error {
-	g, within := errgroup.WithContext(ctx)
-	g.SetLimit(limit)
-	for i := range n {
-		if within.Err() != nil {
-			break
-		}
-		g.Go(func() (err error) {
-			defer func() {
-				if r := recover(); r != nil {
-					err = fmt.Errorf("internal error: %v", r)
-				}
-			}()
-			return work(within, i)
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err() // a group that was stopped from outside is not complete
 }

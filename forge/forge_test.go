@@ -111,12 +111,13 @@ func TestMakeWithoutMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &making{forge: b.forge, folder: b.folder, plan: b.plan, shard: b.plan.Shards[0], clips: make([]clip, len(items)), dirs: map[string]bool{}}
-	if err := m.sounds(context.Background(), items); err != nil { // the budget is 0
+	m := b.forge.newMaking(b.folder, b.plan, b.plan.Shards[0], items)
+	m.budget.Store(0)
+	if err := m.sounds(context.Background(), items); err != nil {
 		t.Fatal(err)
 	}
 	var r manifests.Result
-	got, err := m.write(context.Background(), m.settle(&r))
+	got, err := m.write(context.Background(), m.settle(&r), func() {})
 	if err != nil || *got != *want.Shard {
 		t.Errorf("shard is %+v, %v; want %+v", got, err, want.Shard)
 	}

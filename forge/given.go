@@ -31,15 +31,51 @@ func (m *making) given(ctx context.Context, it *manifests.Item, c *clip) error {
 	if err := m.tooLong(f, it); err != nil {
 		return err
 	}
-	pcm, place, err := m.read(ctx, f)
+	place, err := m.direct(ctx, f, c)
 	if err != nil {
 		return err
 	}
 	if place != nil {
 		defer place.Release()
 	}
-	if err := m.judge(pcm, it.Text, c); err != nil {
+	m.cost.wav.since(start)
+	pcm, err := m.take(f, it, place, c)
+	if err != nil {
 		return err
+	}
+	if place != nil {
+		return m.compute(ctx, place, c)
+	}
+	return m.computeFrom(ctx, pcm.Samples, c)
+}
+
+// direct asks the engine for room that a wav can be read into as it is. There is
+// none where it has to be resampled, or memory is short.
+func (m *making) direct(ctx context.Context, f *audio.File, c *clip) (mel.Clip, error) {
+	if f.Rate() != m.plan.Settings.Rate || !m.wantsMel(f.Samples(), c) {
+		return nil, nil
+	}
+	return m.forge.engine.Clip(ctx, f.Samples())
+}
+
+// take reads a wav at the plan's rate, into place if there is one, judges it and
+// takes its checksum: all that keeps a core busy until the engine computes.
+func (m *making) take(f *audio.File, it *manifests.Item, place mel.Clip, c *clip) (pcm audio.PCM, err error) {
+	defer m.forge.queue.turn()()
+	start := time.Now()
+	defer func() { m.cost.wav.since(start) }()
+	pcm.Rate = f.Rate()
+	if place != nil {
+		pcm.Samples = place.Samples()
+	} else {
+		pcm.Samples = make([]int16, f.Samples())
+	}
+	if err := f.ReadInto(pcm.Samples); err != nil {
+		return pcm, badWAV(err)
+	}
+	pcm = m.forge.resampler.Resample(pcm, m.plan.Settings.Rate)
+	if err := m.judge(pcm, it.Text, c); err != nil {
+		return pcm, err
 	}
 	sum := crc32.New(castagnoli)
 	read := pcm.Samples
@@ -47,38 +83,13 @@ func (m *making) given(ctx context.Context, it *manifests.Item, c *clip) error {
 		read = nil
 	}
 	if c.Bytes, err = f.CopyTo(sum, read); err != nil {
-		return badWAV(err)
+		return pcm, badWAV(err)
 	}
 	c.CRC32C = fmt.Sprintf("%08x", sum.Sum32())
-	m.cost.wav.since(start)
-	if place != nil {
-		return m.compute(ctx, place, c)
-	}
-	return m.computeFrom(ctx, pcm.Samples, c)
+	return pcm, nil
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// read reads a wav at the plan's rate: where nothing has to be resampled,
-// straight into room of the engine's, which the caller releases.
-func (m *making) read(ctx context.Context, f *audio.File) (pcm audio.PCM, place mel.Clip, err error) {
-	pcm.Rate = f.Rate()
-	if pcm.Rate == m.plan.Settings.Rate && m.wantsMel(f.Samples()) {
-		if place, err = m.forge.engine.Clip(ctx, f.Samples()); err != nil {
-			return pcm, nil, err
-		}
-		pcm.Samples = place.Samples()
-	} else {
-		pcm.Samples = make([]int16, f.Samples())
-	}
-	if err := f.ReadInto(pcm.Samples); err != nil {
-		if place != nil {
-			place.Release()
-		}
-		return pcm, nil, badWAV(err)
-	}
-	return m.forge.resampler.Resample(pcm, m.plan.Settings.Rate), place, nil
-}
 
 // badWAV says why a file cannot be used: the system does not give it, or it is
 // no wav.

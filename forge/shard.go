@@ -2,7 +2,6 @@ package forge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +22,9 @@ func (m *making) settle(r *manifests.Result) []*clip {
 			continue
 		}
 		if m.plan.Mel != nil {
+			foreseen := c.Frames
 			c.Frames = m.plan.Mel.Frames(c.Samples)
+			m.stale = m.stale || c.Frames != foreseen
 		}
 		r.Made = append(r.Made, c.Made)
 		made = append(made, c)
@@ -31,57 +32,67 @@ func (m *making) settle(r *manifests.Result) []*clip {
 	return made
 }
 
-// write writes the mels of all clips into the shard's file. Every length is
-// known by now, so each row goes to its place.
-func (m *making) write(ctx context.Context, made []*clip) (_ *manifests.Shard, err error) {
-	file := datasets.ShardFile(m.shard.Name)
+// write writes what is not yet in the shard's file, and completes it. It calls
+// leave when all mels are there, which the disk has yet to get: no core is needed
+// for that.
+func (m *making) write(ctx context.Context, made []*clip, leave func()) (*manifests.Shard, error) {
 	start := time.Now()
-	w, err := m.create(m.folder.Path(file), made)
+	err := m.shape(made)
 	m.cost.write.since(start)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.Abort())
-		}
-	}()
-	err = group(ctx, len(made), m.forge.jobs, func(ctx context.Context, i int) error {
-		return m.put(ctx, made[i], i, w)
-	})
+	err = group(ctx, len(made), m.forge.jobs, func(ctx context.Context, i int) error { return m.put(ctx, made[i], i) })
 	if err != nil {
 		return nil, err
 	}
+	m.memory.release()
+	leave()
 	start = time.Now()
-	s, err := w.Commit()
+	s, err := m.file.Commit()
 	m.cost.write.since(start)
 	if err != nil {
 		return nil, err
 	}
-	s.File, s.Engine = file, m.forge.engine.Name()
+	s.File, s.Engine = datasets.ShardFile(m.shard.Name), m.forge.engine.Name()
 	return &s, nil
 }
 
-// create starts the shard's file.
-func (m *making) create(path string, made []*clip) (*shards.Writer, error) {
-	keys, texts, frames := make([]string, len(made)), make([]string, len(made)), make([]int, len(made))
-	for i, c := range made {
+// writers is how many rows are written at once. The system writes to a file one
+// call at a time, and those who wait for that keep their cores busy; only rows
+// that have to be padded first are worth more.
+func (m *making) writers() int {
+	if m.plan.Layout != manifests.Packed {
+		return m.forge.jobs
+	}
+	return 2
+}
+
+// create starts the shard's file for these clips.
+func (m *making) create(clips []*clip) (err error) {
+	path := m.folder.Path(datasets.ShardFile(m.shard.Name))
+	keys, texts, frames := make([]string, len(clips)), make([]string, len(clips)), make([]int, len(clips))
+	for i, c := range clips {
 		keys[i], texts[i], frames[i] = c.Key.String(), c.text, c.Frames
 	}
 	if m.plan.Layout == manifests.Padded {
-		return shards.CreatePadded(path, *m.plan.Mel, keys, texts, frames)
+		m.file, err = shards.CreatePadded(path, *m.plan.Mel, keys, texts, frames)
+	} else {
+		m.file, err = shards.Create(path, *m.plan.Mel, keys, frames)
 	}
-	return shards.Create(path, *m.plan.Mel, keys, frames)
+	return err
 }
 
-// put writes one clip's row.
-func (m *making) put(ctx context.Context, c *clip, row int, w *shards.Writer) error {
+// put writes one clip's row if it is not in the file. What was not kept it
+// computes.
+func (m *making) put(ctx context.Context, c *clip, row int) error {
+	if c.written {
+		return nil
+	}
 	if c.kept {
-		start := time.Now()
-		err := w.Put(row, c.mel)
-		m.cost.write.since(start)
+		v := c.mel
 		c.mel = mel.Mel{}
-		return err
+		return m.putMel(row, v)
 	}
 	samples, err := m.samples(c)
 	if err != nil {
@@ -92,15 +103,20 @@ func (m *making) put(ctx context.Context, c *clip, row int, w *shards.Writer) er
 		return err
 	}
 	defer place.Release()
-	start := time.Now()
-	v, err := place.Compute(ctx)
-	m.cost.mel.since(start)
+	v, err := m.computed(ctx, place, c)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.Audio, err)
+		return err
 	}
-	start = time.Now()
+	return m.putMel(row, v)
+}
+
+// putMel writes a row when it is its turn.
+func (m *making) putMel(row int, v mel.Mel) error {
+	m.puts <- struct{}{}
+	defer func() { <-m.puts }()
+	start := time.Now() // waiting is no cost of writing
 	defer func() { m.cost.write.since(start) }()
-	return w.Put(row, v)
+	return m.file.Put(row, v)
 }
 
 // samples reads those of a clip again.

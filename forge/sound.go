@@ -17,6 +17,7 @@ import (
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/datasets"
 	"github.com/melforge/melforge/manifests"
+	"github.com/melforge/melforge/shards"
 	"github.com/melforge/melforge/tts"
 )
 
@@ -28,7 +29,11 @@ type making struct {
 	shard  manifests.ShardPlan
 	clips  []clip
 	cost   costs
-	budget atomic.Int64 // FP16 values that may still be kept in memory
+	file   *shards.Writer // nil until it is begun
+	gaps   atomic.Bool    // a clip was rejected, whose row will not be in the file
+	stale  bool           // a clip has not the length that was foreseen
+	puts   chan struct{}  // a place for each row that may be written at a time
+	budget atomic.Int64   // FP16 values that may still be kept in memory
 	memory slabs
 	assets *augment.Assets
 
@@ -36,24 +41,36 @@ type making struct {
 	dirs map[string]bool // folders with new wavs, to be synced
 }
 
-// overlap is how many more clips than jobs are in hand, so that the voices
-// need not wait while others are resampled, written and synced.
-const overlap = 4
+// newMaking prepares to make a shard of these items.
+func (f *Forge) newMaking(folder datasets.Folder, p *manifests.Plan, s manifests.ShardPlan, items []manifests.Item) *making {
+	m := &making{forge: f, folder: folder, plan: p, shard: s, clips: make([]clip, len(items)), dirs: map[string]bool{}}
+	for i, it := range items {
+		c := &m.clips[i]
+		c.Key, c.text, c.row = it.Key, it.Text, i
+	}
+	m.puts = make(chan struct{}, m.writers())
+	m.budget.Store(keepValues)
+	m.memory.pool = &f.slabs
+	return m
+}
 
 // sounds gets every clip's wav: there already, given, or spoken now.
 func (m *making) sounds(ctx context.Context, items []manifests.Item) error {
-	return group(ctx, len(items), m.width(), func(ctx context.Context, i int) error {
+	return m.forge.queue.each(ctx, len(items), m.weight(), func(ctx context.Context, i int) error {
 		c := &m.clips[i]
-		c.Key, c.text = items[i].Key, items[i].Text
 		err := m.sound(ctx, &items[i], c)
 		var bad *badSound
+		var file *badFile
 		switch {
 		case errors.As(err, &bad):
 			c.reject = &manifests.Reject{
 				Line: items[i].Line, ID: items[i].ID, Stage: bad.stage, Reason: bad.reason, Detail: bad.detail,
 				Text: items[i].Text, Key: &c.Key,
 			}
+			m.gaps.Store(true)
 			m.forge.progress.reject(1)
+		case errors.As(err, &file):
+			return fmt.Errorf("shard %s: %w", m.shard.Name, err)
 		case err != nil:
 			return fmt.Errorf("line %d (%s): %w", items[i].Line, items[i].ID, err)
 		default:
@@ -61,15 +78,6 @@ func (m *making) sounds(ctx context.Context, items []manifests.Item) error {
 		}
 		return nil
 	})
-}
-
-// width is how many clips are in hand at once. Wavs that are given need no
-// voices, and keep the cores busy on their own.
-func (m *making) width() int {
-	if m.plan.Settings.Voice == "" {
-		return m.forge.jobs
-	}
-	return overlap * m.forge.jobs
 }
 
 // sound gets the sound of one item, what was measured of it, and its mel.

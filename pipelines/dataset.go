@@ -14,18 +14,19 @@ import (
 
 // Dataset carries out a plan:
 //
-//	ListShards ─► Reshuffle ─► MakeShards ─► Reshuffle ─► WriteIndex
+//	ListShards ─► Reshuffle ─► MakeShards ─► Reshuffle ─► WriteIndex ─► Reshuffle ─► Drop
 //	 references                 wavs, mels,   names        manifest.jsonl,
 //	                            HDF5 files                 dataset.json
 //
 // The first Reshuffle lets a runner spread the shards over its workers. The
-// second keeps the heavy stage from being a leaf: prism spins on a stage whose
-// output goes nowhere.
+// others keep stages that take their time from being leaves: prism spins on a
+// stage whose output goes nowhere.
 func Dataset(s beam.Scope, job transforms.Job) {
 	s = s.Scope("pipelines.Dataset")
 	plan := transforms.ListShards(s, job)
 	made := transforms.MakeShards(s, job, beam.Reshuffle(s, plan))
-	transforms.WriteIndex(s, job, beam.Reshuffle(s, made))
+	totals := transforms.WriteIndex(s, job, beam.Reshuffle(s, made))
+	transforms.Drop(s, beam.Reshuffle(s, totals))
 }
 
 // Summary is what a run did, from the pipeline's metrics.

@@ -41,7 +41,6 @@ type builder struct {
 	voices   map[string]voice
 	hasWavs  bool
 	sums     *sums // nil where there is only speech
-	batch    []read
 
 	out     *bufio.Writer
 	counted counter
@@ -49,9 +48,10 @@ type builder struct {
 
 	shard     manifests.ShardPlan
 	shardHash hash.Hash
-	base      int     // shards that the dataset has already
-	decided   []byte  // what decides a shard besides its keys
-	seconds   float64 // speaking time on one core
+	followed  []manifests.Item // of the shard being filled, where somebody follows
+	base      int              // shards that the dataset has already
+	decided   []byte           // what decides a shard besides its keys
+	seconds   float64          // speaking time on one core
 }
 
 func newBuilder(folder datasets.Folder, o Options) (*builder, error) {
@@ -140,19 +140,29 @@ func exists(path string) bool {
 }
 
 func (b *builder) openShard() {
+	if b.opts.Follow != nil && len(b.plan.Shards) == 0 {
+		head := *b.plan
+		head.Shards, head.Reasons, head.Counts = nil, nil, manifests.Counts{}
+		b.opts.Follow.Expect(head)
+	}
 	b.shard = manifests.ShardPlan{Index: len(b.plan.Shards), Offset: int64(b.counted.n)}
 	b.shardHash = sha256.New()
 	b.shardHash.Write(b.decided)
 }
 
 // closeShard names the shard being filled, if there is one, and adds it.
-func (b *builder) closeShard() {
+func (b *builder) closeShard() error {
 	if b.shard.Clips == 0 {
-		return
+		return nil
 	}
 	b.shard.Name = fmt.Sprintf("%05d-%x", b.base+b.shard.Index, b.shardHash.Sum(nil)[:6])
-	b.plan.Shards = append(b.plan.Shards, b.shard)
-	b.shard = manifests.ShardPlan{}
+	full, items := b.shard, b.followed
+	b.plan.Shards = append(b.plan.Shards, full)
+	b.shard, b.followed = manifests.ShardPlan{}, nil
+	if b.opts.Follow != nil {
+		return b.opts.Follow.Shard(full, items)
+	}
+	return nil
 }
 
 // takeID claims the item's id, making one from the text where the corpus has

@@ -9,7 +9,6 @@ package plan
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -50,6 +49,19 @@ type Options struct {
 	Jobs int
 	// Progress, if set, is called now and then with the lines read so far.
 	Progress func(lines int)
+	// Follow, if set, is told of the shards while the plan is still being made.
+	Follow Follower
+}
+
+// Follower begins to carry out a plan that is not complete yet. What it is told
+// does not change any more.
+type Follower interface {
+	// Expect is called once, as soon as there is anything to be made. The plan
+	// has its settings, but neither shards nor counts.
+	Expect(p manifests.Plan)
+	// Shard is called with each shard as it becomes complete, and its items. An
+	// error ends the planning.
+	Shard(s manifests.ShardPlan, items []manifests.Item) error
 }
 
 // Source gives corpus lines: io.EOF at the end, a *corpus.BadLine for a line
@@ -82,36 +94,6 @@ func Make(ctx context.Context, folder datasets.Folder, src Source, o Options) (*
 	}
 	return b.plan, err
 }
-
-// read takes in the whole corpus and closes the last shard.
-func (b *builder) read(ctx context.Context, src Source) error {
-	b.items = manifests.NewWriter(&b.counted)
-	for more := true; more; {
-		batch, err := b.nextBatch(ctx, src)
-		if more = !errors.Is(err, io.EOF); more && err != nil {
-			return err
-		}
-		for _, r := range batch {
-			if b.plan.Counts.Lines++; b.plan.Counts.Lines%progressStep == 0 && b.opts.Progress != nil {
-				b.opts.Progress(b.plan.Counts.Lines)
-			}
-			if err := b.take(ctx, r); err != nil {
-				return err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	if b.plan.Counts.Lines == 0 {
-		return errors.New("the corpus is empty: there is nothing to do")
-	}
-	b.closeShard()
-	b.estimate()
-	return b.out.Flush()
-}
-
-const progressStep = 1 << 10
 
 // enter takes in an item that has its key: unless its id is taken or its key
 // was rejected before, it gets its place.
@@ -170,8 +152,11 @@ func (b *builder) addToShard(it manifests.Item) error {
 		text := manifests.NewKey(it.Text)
 		b.shardHash.Write(text[:])
 	}
+	if b.opts.Follow != nil {
+		b.followed = append(b.followed, it)
+	}
 	if b.shard.Clips == b.opts.Settings.ShardSize {
-		b.closeShard()
+		return b.closeShard()
 	}
 	return nil
 }

@@ -78,7 +78,9 @@ func (b *builder) readDataset(ctx context.Context, old *manifests.Dataset) error
 	if err := flush(-1); err != nil {
 		return err
 	}
-	b.closeShard()
+	if err := b.closeShard(); err != nil {
+		return err
+	}
 	b.estimate()
 	return b.out.Flush()
 }

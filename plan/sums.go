@@ -2,7 +2,6 @@ package plan
 
 import (
 	"bufio"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -10,11 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/manifests"
@@ -175,24 +171,4 @@ func (s *sums) remember(file manifests.Key, v sum, fresh bool) {
 type hashed struct {
 	sum sum
 	err error
-}
-
-// files hashes many at once, on all cores.
-func (s *sums) files(ctx context.Context, paths []string) ([]hashed, error) {
-	out := make([]hashed, len(paths))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(8, 2*runtime.GOMAXPROCS(0))) // some wait for the disk
-	for i, path := range paths {
-		if path == "" {
-			continue
-		}
-		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			out[i].sum, out[i].err = s.file(path)
-			return nil
-		})
-	}
-	return out, g.Wait()
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"runtime"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/melforge/melforge/datasets"
 	"github.com/melforge/melforge/forge"
@@ -16,6 +19,7 @@ func init() {
 	beam.RegisterType(reflect.TypeFor[manifests.Totals]())
 	beam.RegisterDoFn(reflect.TypeFor[*gatherFn]())
 	beam.RegisterDoFn(reflect.TypeFor[*indexFn]())
+	beam.RegisterDoFn(reflect.TypeFor[*dropFn]())
 }
 
 // WriteIndex commits the dataset once every shard is made.
@@ -65,16 +69,21 @@ func (f *indexFn) index(ctx context.Context, made func(*Made) bool, emit func(ma
 			return fmt.Errorf("shard %s was planned but not made", s.Name)
 		}
 	}
-	results := make([]manifests.Result, 0, len(plan.Shards))
-	for _, s := range plan.Shards {
-		if err := ctx.Err(); err != nil {
+	process.note(func(t *Times) *time.Time { return &t.Made })
+	results := make([]manifests.Result, len(plan.Shards))
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, s := range plan.Shards {
+		g.Go(func() (err error) {
+			if err := within.Err(); err != nil {
+				return err
+			}
+			results[i], err = forge.ReadResult(folder, s.Name)
 			return err
-		}
-		r, err := forge.ReadResult(folder, s.Name)
-		if err != nil {
-			return err
-		}
-		results = append(results, r)
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	d, err := folder.Index(plan, results)
 	if err != nil {
@@ -83,3 +92,17 @@ func (f *indexFn) index(ctx context.Context, made func(*Made) bool, emit func(ma
 	emit(d.Totals)
 	return nil
 }
+
+// Drop takes the totals of an index and makes nothing of them: a pipeline has to
+// end somewhere.
+//
+//	PCollection<manifests.Totals> →
+func Drop(s beam.Scope, totals beam.PCollection) {
+	s = s.Scope("transforms.Drop")
+	beam.ParDo0(s, &dropFn{}, totals)
+}
+
+type dropFn struct{}
+
+// ProcessElement forgets an element.
+func (*dropFn) ProcessElement(manifests.Totals) {}

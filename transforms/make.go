@@ -35,7 +35,7 @@ const (
 	MetricMillis    = "audio_ms"  // counter: length of the clips together
 	MetricFrames    = "frames"    // counter: mel frames
 	MetricBytes     = "bytes"     // counter: wav and shard bytes written
-	MetricClipMS    = "clip_ms"   // distribution: length of a clip
+	MetricClipMS    = "clip_ms"   // distribution: length of the shortest and the longest clip of each shard
 	MetricSpeechMS  = "cost_speech_ms"
 	MetricHearMS    = "cost_hear_ms"
 	MetricWavMS     = "cost_wav_ms"
@@ -89,15 +89,18 @@ func (f *listFn) ProcessElement(_ []byte, emit func(manifests.ShardPlan)) error 
 //
 //	PCollection<manifests.ShardPlan> → PCollection<Made>
 //
-// The shards are made two at a time in a process, so that the voices already
-// speak the next one while the mels of the last are computed and written.
+// Some are in hand at a time: the forge lets their clips through one shard after
+// the other, so that voices and engines work on the next one while the last is
+// written and synced. Shards that this process began while they were planned are
+// only waited for.
 func MakeShards(s beam.Scope, job Job, shards beam.PCollection) beam.PCollection {
 	s = s.Scope("transforms.MakeShards")
 	return beam.ParDo(s, &makeFn{Job: job}, shards)
 }
 
-// inFlight is how many shards a bundle has in hand.
-const inFlight = 2
+// inFlight is how many shards a bundle has in hand: one or two whose clips are
+// worked on, and those that are synced.
+const inFlight = 8
 
 // makeFn makes shards concurrently within a bundle. Results are emitted on the
 // bundle's goroutine only: emitters and metrics belong to it.
@@ -116,8 +119,8 @@ type makeFn struct {
 }
 
 type outcome struct {
-	result manifests.Result
-	err    error
+	tally tally
+	err   error
 }
 
 // Setup opens the plan and borrows the process's forge.
@@ -151,8 +154,8 @@ func (f *makeFn) ProcessElement(ctx context.Context, s manifests.ShardPlan, emit
 	}
 	f.pending++
 	go func(ctx context.Context, done chan<- outcome) {
-		r, err := f.forge.Make(ctx, f.folder, f.plan, s)
-		done <- outcome{r, err}
+		t, err := process.make(ctx, f.forge, f.folder, f.plan, s)
+		done <- outcome{t, err}
 	}(f.ctx, f.done)
 	return nil
 }
@@ -181,7 +184,7 @@ func (f *makeFn) collect(ctx context.Context, emit func(Made)) error {
 		}
 		return o.err
 	}
-	f.metrics.add(ctx, &o.result, f.plan.Settings.Rate)
-	emit(Made{Name: o.result.Name})
+	f.metrics.add(ctx, &o.tally)
+	emit(Made{Name: o.tally.name})
 	return nil
 }

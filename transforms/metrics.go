@@ -25,31 +25,56 @@ func newMetrics() metrics {
 	}
 }
 
-// add counts one shard.
-func (m *metrics) add(ctx context.Context, r *manifests.Result, rate int) {
-	m.clips.Inc(ctx, int64(len(r.Made)))
-	m.rejects.Inc(ctx, int64(len(r.Rejects)))
-	for _, c := range r.Made {
+// tally is what is counted of a shard, without the details of its result.
+type tally struct {
+	name                                             string
+	clips, spoken, augmented, rejects, frames, bytes int64
+	millis, shortest, longest                        int64 // of all clips together, and of single ones
+	cost                                             manifests.Cost
+}
+
+// tallyOf counts a result.
+func tallyOf(r *manifests.Result, rate int) tally {
+	t := tally{name: r.Name, clips: int64(len(r.Made)), rejects: int64(len(r.Rejects)), cost: r.Cost}
+	for i, c := range r.Made {
 		ms := int64(c.Samples) * 1000 / int64(rate)
-		m.millis.Inc(ctx, ms)
-		m.clipMS.Update(ctx, ms)
+		t.millis += ms
+		t.longest = max(t.longest, ms)
+		if i == 0 || ms < t.shortest {
+			t.shortest = ms
+		}
 		if c.Spoken {
-			m.spoken.Inc(ctx, 1)
+			t.spoken++
 		}
 		if c.Augmented {
-			m.augmented.Inc(ctx, 1)
+			t.augmented++
 		}
 		if c.Spoken || c.Augmented {
-			m.bytes.Inc(ctx, c.Bytes)
+			t.bytes += c.Bytes
 		}
 	}
 	if r.Shard != nil {
-		m.frames.Inc(ctx, r.Shard.Frames)
-		m.bytes.Inc(ctx, r.Shard.Bytes)
+		t.frames, t.bytes = r.Shard.Frames, t.bytes+r.Shard.Bytes
 	}
-	m.speech.Update(ctx, int64(r.Cost.Speech*1000))
-	m.hear.Update(ctx, int64(r.Cost.Hear*1000))
-	m.wav.Update(ctx, int64(r.Cost.Wav*1000))
-	m.mel.Update(ctx, int64(r.Cost.Mel*1000))
-	m.write.Update(ctx, int64(r.Cost.Write*1000))
+	return t
+}
+
+// add counts one shard.
+func (m *metrics) add(ctx context.Context, t *tally) {
+	m.clips.Inc(ctx, t.clips)
+	m.rejects.Inc(ctx, t.rejects)
+	m.millis.Inc(ctx, t.millis)
+	m.spoken.Inc(ctx, t.spoken)
+	m.augmented.Inc(ctx, t.augmented)
+	m.frames.Inc(ctx, t.frames)
+	m.bytes.Inc(ctx, t.bytes)
+	if t.clips > 0 {
+		m.clipMS.Update(ctx, t.shortest)
+		m.clipMS.Update(ctx, t.longest)
+	}
+	m.speech.Update(ctx, int64(t.cost.Speech*1000))
+	m.hear.Update(ctx, int64(t.cost.Hear*1000))
+	m.wav.Update(ctx, int64(t.cost.Wav*1000))
+	m.mel.Update(ctx, int64(t.cost.Mel*1000))
+	m.write.Update(ctx, int64(t.cost.Write*1000))
 }

@@ -1,8 +1,9 @@
 package transforms
 
 import (
-	"fmt"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/melforge/melforge/forge"
 	"github.com/melforge/melforge/manifests"
@@ -37,9 +38,24 @@ type Process struct {
 	progress forge.Progress
 
 	mu     sync.Mutex
-	forges map[forgeKey]*forge.Forge
-	close  []func() error
+	forges map[forgeKey]*opening
+	begun  map[shardKey]*beginning // shards made ahead of the pipeline
 	failed error
+	times  Times
+}
+
+// Times are moments of a process's work; zero before they come.
+type Times struct {
+	Engine time.Time // an engine was open
+	Made   time.Time // every shard was made, and the index begun
+}
+
+// opening is a forge whose engine may still be starting.
+type opening struct {
+	done   chan struct{} // closed when the others are set
+	forge  *forge.Forge
+	engine mel.Engine // nil where there is nothing to close
+	err    error
 }
 
 // forgeKey is what a forge depends on. A process normally sees one.
@@ -55,7 +71,7 @@ var process = &Process{}
 // Open prepares this process for the work. It must be called in every process
 // that runs a pipeline, before beam.Init, and closed at its end.
 func Open(h Host) *Process {
-	process = &Process{host: h, forges: map[forgeKey]*forge.Forge{}}
+	process = &Process{host: h, forges: map[forgeKey]*opening{}, begun: map[shardKey]*beginning{}}
 	return process
 }
 
@@ -81,19 +97,46 @@ func (p *Process) fail(err error) {
 // Close ends the engines that this process opened.
 func (p *Process) Close() error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	var first error
-	for _, c := range p.close {
-		if err := c(); err != nil && first == nil {
-			first = err
+	all := p.forges
+	p.forges, p.begun = map[forgeKey]*opening{}, map[shardKey]*beginning{}
+	p.mu.Unlock()
+	var errs []error
+	for _, o := range all {
+		<-o.done
+		if o.engine != nil {
+			errs = append(errs, o.engine.Close())
 		}
 	}
-	p.close, p.forges = nil, map[forgeKey]*forge.Forge{}
-	return first
+	return errors.Join(errs...)
 }
 
-// forge gives the process's forge for a plan, made on first use.
+// Times says how far this process has come by the clock.
+func (p *Process) Times() Times {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.times
+}
+
+// note sets one of the times to now.
+func (p *Process) note(which func(*Times) *time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*which(&p.times) = time.Now()
+}
+
+// forge gives the process's forge for a plan, which it opens on first use.
 func (p *Process) forge(plan *manifests.Plan, engine Engine, jobs int) (*forge.Forge, error) {
+	o, err := p.open(plan, engine, jobs)
+	if err != nil {
+		return nil, err
+	}
+	<-o.done
+	return o.forge, o.err
+}
+
+// open begins to open the forge for a plan, unless somebody did: a GPU takes a
+// while, in which there is other work.
+func (p *Process) open(plan *manifests.Plan, engine Engine, jobs int) (*opening, error) {
 	if jobs < 1 {
 		jobs = max(1, p.host.Jobs)
 	}
@@ -103,21 +146,24 @@ func (p *Process) forge(plan *manifests.Plan, engine Engine, jobs int) (*forge.F
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if f, ok := p.forges[key]; ok {
-		return f, nil
+	if o, ok := p.forges[key]; ok {
+		return o, nil
 	}
 	if p.forges == nil {
-		return nil, fmt.Errorf("transforms.Open was not called in this process")
+		return nil, errors.New("transforms.Open was not called in this process")
 	}
-	var eng mel.Engine
-	if plan.Mel != nil {
-		var err error
-		if eng, err = p.host.Engine(engine, *plan.Mel, jobs); err != nil {
-			return nil, err
+	o := &opening{done: make(chan struct{})}
+	p.forges[key] = o
+	go func() {
+		defer close(o.done)
+		if plan.Mel != nil {
+			if o.engine, o.err = p.host.Engine(engine, key.mel, jobs); o.err != nil {
+				o.engine = nil
+				return
+			}
+			p.note(func(t *Times) *time.Time { return &t.Engine })
 		}
-		p.close = append(p.close, eng.Close)
-	}
-	f := forge.New(p.host.Voices, eng, jobs, &p.progress)
-	p.forges[key] = f
-	return f, nil
+		o.forge = forge.New(p.host.Voices, o.engine, jobs, &p.progress)
+	}()
+	return o, nil
 }

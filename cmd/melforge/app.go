@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +17,15 @@ import (
 
 // app is one invocation of the tool.
 type app struct {
-	ui     *terminal.UI
-	root   *cobra.Command
-	config string // file given with --config
+	ui      *terminal.UI
+	root    *cobra.Command
+	config  string // file given with --config
+	started time.Time
+	planned time.Time // when the plan was made
 }
 
 func newApp(out, errw io.Writer) *app {
-	a := &app{ui: terminal.New("melforge", out, errw)}
+	a := &app{ui: terminal.New("melforge", out, errw), started: time.Now()}
 	a.root = &cobra.Command{
 		Use:   "melforge",
 		Short: "Text in, training-ready mels out, computed once and never again during training",

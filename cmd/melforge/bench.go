@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +28,7 @@ type benchFlags struct {
 	clip, seconds    float64
 	shortest, widest float64
 	files            int
+	cold             bool
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -134,7 +138,8 @@ func melReportText(r bench.MelReport, workers int) string {
 	line("from memory", r.Memory)
 	line("from wavs", r.Files)
 	line("from wavs into HDF5", r.Shards)
-	fmt.Fprintf(&b, "  raw: read(2) %s/s, write(2) and sync %s/s\n", size(int64(r.Read.Rate)), size(int64(r.Write.Rate)))
+	fmt.Fprintf(&b, "  raw: read(2) %s/s; write(2) and sync of %d files at once %s/s, of which shards reach %.2f\n",
+		size(int64(r.Read.Rate)), r.Writers, size(int64(r.Write.Rate)), r.OfRaw)
 	return b.String()
 }
 
@@ -143,8 +148,8 @@ func gpuReportText(r gpu.Report) string {
 	fmt.Fprintf(&b, "%s, %s\n", r.Device, r.Tuning)
 	fmt.Fprintf(&b, "  bus, int16 samples     %9.0f clips/s  (%s/s)\n", r.Rates.Bus, size(int64(r.Rates.BusBytes)))
 	fmt.Fprintf(&b, "  device alone           %9.0f clips/s\n", r.Rates.DeviceOnly)
-	fmt.Fprintf(&b, "  host to host           %9.0f clips/s  %.3f of the bus; streams overlap %.2f times, copy-in busy %.0f %%\n",
-		r.Rates.HostToHost, r.OfBus, r.Overlap, 100*r.Busy)
+	fmt.Fprintf(&b, "  host to host           %9.0f clips/s  %.3f of the bus, %.3f of the same copies without computing; streams overlap %.2f times, copy-in busy %.0f %%\n",
+		r.Rates.HostToHost, r.OfBus, r.OfDuplex, r.Overlap, 100*r.Busy)
 	fmt.Fprintf(&b, "  through the worker     %9.0f clips/s  %.3f of the bus\n", r.Protocol.Clips, r.Protocol.OfBus)
 	fmt.Fprintf(&b, "  from wavs in the cache %9.0f clips/s  %.3f of the bus; callers: read %.2f, wait %.2f\n", r.Files.Clips, r.Files.OfBus, r.Files.Read, r.Files.Wait)
 	fmt.Fprintf(&b, "  reading those alone    %9.0f clips/s  with read(2) into the ring; mels reach %.2f of the lower of this and the bus\n", r.Reading, r.OfReading)
@@ -160,8 +165,10 @@ func (a *app) benchE2ECommand() *cobra.Command {
 		Use: "e2e", Short: "Measure wav files to a synced dataset, beside the raw disk", Args: cobra.NoArgs,
 		Long: `Makes wav files of noise, runs "melforge mel" over them as a user does, and says
 how that compares with reading those bytes and writing as many bytes as the
-shards have with nothing in between. Everything is removed afterwards.`,
-		Example: "  melforge bench e2e\n  melforge bench e2e --files 12000 --shortest 1 --longest 9 --folder /data --json",
+shards have with nothing in between. The wavs are in the page cache; with --cold
+all is measured once more with wavs that were dropped from it. Everything is
+removed afterwards.`,
+		Example: "  melforge bench e2e\n  melforge bench e2e --files 12000 --shortest 1 --longest 9 --folder /data --cold --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, config, err := fl.choose(cmd)
 			if err != nil {
@@ -175,6 +182,7 @@ shards have with nothing in between. Everything is removed afterwards.`,
 	f.IntVar(&fl.files, "files", 2000, "how many wavs")
 	f.Float64Var(&fl.shortest, "shortest", 1, "seconds of the shortest wav")
 	f.Float64Var(&fl.widest, "longest", 9, "seconds of the longest wav")
+	f.BoolVar(&fl.cold, "cold", false, "also measure with the wavs on the disk, dropped from the page cache")
 	return c
 }
 
@@ -191,16 +199,36 @@ func (a *app) benchE2E(ctx context.Context, fl *benchFlags, e transforms.Engine,
 	r, err := bench.EndToEnd{
 		Tool: []string{self, "mel", "--mel", fl.mel, "--engine", e.Name, "--devices", e.Devices,
 			"--opt-level", fmt.Sprint(e.Level), "--jobs", fmt.Sprint(fl.jobs)},
-		Folder: fl.folder, Files: fl.files, Shortest: fl.shortest, Longest: fl.widest, Rate: config.Rate, Workers: runtime.NumCPU(),
+		Folder: fl.folder, Files: fl.files, Shortest: fl.shortest, Longest: fl.widest, Rate: config.Rate, Workers: runtime.NumCPU(), Cold: fl.cold,
 	}.Run(ctx)
 	if err != nil {
 		return err
 	}
-	a.ui.Message("bench_e2e", r, fmt.Sprintf(`%d wavs, %.1f h of audio, into %d shards
-  melforge mel           %7.2f s  %8.0f files/s
-  reading those raw      %7.2f s  %s/s
-  writing these raw      %7.2f s  %s/s, synced
-  both raw over the tool %7.2f
-`, r.Files, r.Audio/3600, r.Shards, r.Seconds, r.Rate, r.Read.Seconds, size(int64(r.Read.Rate)), r.Write.Seconds, size(int64(r.Write.Rate)), r.OfRaw))
+	a.ui.Message("bench_e2e", r, e2eReportText(r))
 	return nil
+}
+
+func e2eReportText(r bench.EndToEndReport) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d wavs, %.1f h of audio, into %d shards\n", r.Files, r.Audio/3600, r.Shards)
+	passage := func(p bench.Passage, where string) {
+		fmt.Fprintf(&b, "  melforge mel           %7.2f s  %8.0f files/s, %.1f s of CPU; wavs %s\n", p.Seconds, p.Rate, p.CPU, where)
+		var at []string
+		for _, name := range slices.SortedFunc(maps.Keys(p.Phases), func(x, y string) int { return cmp.Compare(p.Phases[x], p.Phases[y]) }) {
+			at = append(at, fmt.Sprintf("%s %.2f s", strings.ReplaceAll(name, "_", " "), p.Phases[name]))
+		}
+		fmt.Fprintf(&b, "    %s\n", strings.Join(at, ", "))
+		fmt.Fprintf(&b, "  reading those raw      %7.2f s  %s/s\n", p.Read.Seconds, size(int64(p.Read.Rate)))
+		fmt.Fprintf(&b, "  writing these raw      %7.2f s  %s/s, synced\n", r.Write.Seconds, size(int64(r.Write.Rate)))
+		fmt.Fprintf(&b, "  both raw over the tool %7.2f\n", p.OfRaw)
+	}
+	passage(r.Passage, "in the page cache")
+	if c := r.Cold; c != nil {
+		where := "on the disk"
+		if c.InCache > 0.01 {
+			where += fmt.Sprintf(", but this file system kept %.0f %% of them in memory", 100*c.InCache)
+		}
+		passage(c.Passage, where)
+	}
+	return b.String()
 }

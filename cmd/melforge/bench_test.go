@@ -23,10 +23,22 @@ func TestBenchMeasuresAndLeavesNothing(t *testing.T) {
 		Files  int     `json:"files"`
 		Shards int     `json:"shards"`
 		OfRaw  float64 `json:"of_raw"`
+		Phases struct {
+			Planned float64 `json:"planned"`
+			Made    float64 `json:"shards_made"`
+			Indexed float64 `json:"indexed"`
+		} `json:"phases"`
+		Cold struct {
+			OfRaw   float64 `json:"of_raw"`
+			InCache float64 `json:"in_cache"`
+		} `json:"cold"`
 	}
-	out = ok(t, "bench", "e2e", "--engine", "cpu", "--files", "5", "--folder", dir, "--json")
+	out = ok(t, "bench", "e2e", "--engine", "cpu", "--files", "5", "--folder", dir, "--cold", "--json")
 	if err := json.Unmarshal([]byte(out), &whole); err != nil || whole.Type != "bench_e2e" || whole.Files != 5 || whole.Shards != 1 || !(whole.OfRaw > 0) {
 		t.Errorf("%s: %v", out, err)
+	}
+	if at := whole.Phases; !(at.Planned > 0 && at.Made > 0 && at.Indexed > at.Made) || !(whole.Cold.OfRaw > 0) || whole.Cold.InCache < 0 || whole.Cold.InCache > 1 {
+		t.Errorf("phases %+v, cold %+v", at, whole.Cold)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)

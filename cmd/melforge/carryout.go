@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/corpus"
 	"github.com/melforge/melforge/datasets"
+	"github.com/melforge/melforge/forge"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/pipelines"
 	"github.com/melforge/melforge/plan"
@@ -73,16 +75,15 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 			return err
 		}
 	}
-	p, err := a.makePlan(ctx, j)
-	if err != nil {
+	if err := a.readyBeam(j); err != nil {
 		return err
 	}
-	a.showPlan(j, p)
-	if err := j.folder.SavePlan(p); err != nil {
-		return err
-	}
-	a.ui.GoOn = commandLine(os.Args)
-	sum, err := a.runPipeline(ctx, j, p)
+	proc := transforms.Open(host(j.options.Voices, a.ui.Log))
+	p, sum, err := a.planAndRun(ctx, j, proc)
+	// The engine's end overlaps with what is left to do here.
+	closed := make(chan error, 1)
+	go func() { closed <- proc.Close() }()
+	defer func() { err = errors.Join(err, <-closed) }()
 	if err != nil {
 		return err
 	}
@@ -93,32 +94,53 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 	if err := j.folder.Finish(); err != nil {
 		return err
 	}
-	a.showSummary(j, p, d, sum)
+	a.showSummary(j, p, d, sum, a.phases(proc.Times()))
 	if lines := d.Totals.Entries + d.Totals.Rejects; j.limit.exceeded(d.Totals.Rejects, lines) {
 		return &rejectsError{d.Totals.Rejects, lines, j.maxRejects, j.folder.Path(datasets.RejectsName)}
 	}
 	return nil
 }
 
-// runPipeline runs the Beam job with a progress line beside it.
-func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipelines.Summary, error) {
-	proc := transforms.Open(host(j.options.Voices, a.ui.Log))
-	defer proc.Close()
+// readyBeam prepares Beam, before anything works beside it: the environment must
+// not change then.
+func (a *app) readyBeam(j *job) error {
 	// Beam's local runner leaves a temporary file behind at every run.
 	scratch, err := j.folder.Scratch()
 	if err != nil {
-		return pipelines.Summary{}, err
+		return err
 	}
 	if err := os.Setenv("TMPDIR", scratch); err != nil {
-		return pipelines.Summary{}, err
+		return err
 	}
-	if err := initBeam(a.ui.Log); err != nil {
-		return pipelines.Summary{}, err
+	return initBeam(a.ui.Log)
+}
+
+// planAndRun makes the plan and carries it out. Where wavs are given and this
+// process does the work, it begins with the first shard that is planned: the
+// planner reads every wav. Speech takes so much longer than its plan that the
+// user should see the whole plan first.
+func (a *app) planAndRun(ctx context.Context, j *job, proc *transforms.Process) (*manifests.Plan, pipelines.Summary, error) {
+	work := transforms.Job{Dir: j.folder.Dir(), Engine: j.chosen, Jobs: j.jobs}
+	if !j.kind.speech && isLocal(runner()) {
+		ahead := proc.Ahead(ctx, work)
+		defer ahead.Stop()
+		j.options.Follow = ahead
 	}
+	p, err := a.makePlan(ctx, j)
+	if err != nil {
+		if proc.Progress() != (forge.Snapshot{}) { // shards may have been made by now
+			a.ui.GoOn = commandLine(os.Args)
+		}
+		return nil, pipelines.Summary{}, err
+	}
+	a.planned = time.Now()
+	a.showPlan(j, p)
+	if err := j.folder.SavePlan(p); err != nil {
+		return nil, pipelines.Summary{}, err
+	}
+	a.ui.GoOn = commandLine(os.Args)
 	show := a.showProgress(j, p, proc)
-	sum, err := pipelines.Run(ctx, runner(), transforms.Job{
-		Dir: j.folder.Dir(), Engine: j.chosen, Jobs: j.jobs,
-	})
+	sum, err := pipelines.Run(ctx, runner(), work)
 	show.stop()
 	if err != nil {
 		a.ui.Log.Debug().Err(err).Msg("the runner's own words")
@@ -126,7 +148,7 @@ func (a *app) runPipeline(ctx context.Context, j *job, p *manifests.Plan) (pipel
 			err = first
 		}
 	}
-	return sum, err
+	return p, sum, err
 }
 
 // commandLine is what a person types to run this again.

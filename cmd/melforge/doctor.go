@@ -73,8 +73,8 @@ func assessmentText(g gpu.Assessment) string {
 	if g.Problem != "" {
 		fmt.Fprintf(&b, "         GPU %d cannot be measured: %s\n", g.Device.Index, g.Problem)
 	} else {
-		fmt.Fprintf(&b, "         GPU %d: bus %s/s in, %s/s out, %s/s both ways at once (pinned memory)\n", g.Device.Index,
-			size(int64(g.Bandwidth.In)), size(int64(g.Bandwidth.Out)), size(int64(g.Bandwidth.Both)))
+		fmt.Fprintf(&b, "         GPU %d: bus %s/s in, %s/s out, %s/s both ways at once (pinned memory); %s of its memory are free\n", g.Device.Index,
+			size(int64(g.Bandwidth.In)), size(int64(g.Bandwidth.Out)), size(int64(g.Bandwidth.Both)), size(g.Bandwidth.Free))
 	}
 	for _, c := range g.Levels {
 		if c.Problem != "" {
@@ -116,8 +116,8 @@ func examineGPUs(ctx context.Context) []finding {
 		out = append(out, finding{"cuda", false, err.Error()})
 	}
 	for _, d := range devices {
-		detail := fmt.Sprintf("GPU %d: %s, capability %s, %d multiprocessors, %s of %s free, CUDA %d.%d", d.Index, d.Name, d.Capability,
-			d.Processors, size(d.Free), size(d.Memory), d.Driver/1000, d.Driver%1000/10)
+		detail := fmt.Sprintf("GPU %d: %s, capability %s, %d multiprocessors, %s, CUDA %d.%d", d.Index, d.Name, d.Capability,
+			d.Processors, size(d.Memory), d.Driver/1000, d.Driver%1000/10)
 		if d.Problem != "" {
 			detail += ": " + d.Problem
 		}

@@ -94,10 +94,11 @@ type summary struct {
 	Shards    int              `json:"shards"`
 	NewShards int              `json:"new_shards"`
 	Slowest   string           `json:"slowest"`
+	Phases    phases           `json:"phases"`
 }
 
-func (a *app) showSummary(j *job, p *manifests.Plan, d *manifests.Dataset, s pipelines.Summary) {
-	m := summary{Summary: s, Out: j.out, Dataset: d.Totals, Shards: len(d.Shards), NewShards: len(p.Shards), Slowest: slowest(s.Cost)}
+func (a *app) showSummary(j *job, p *manifests.Plan, d *manifests.Dataset, s pipelines.Summary, at phases) {
+	m := summary{Summary: s, Out: j.out, Dataset: d.Totals, Shards: len(d.Shards), NewShards: len(p.Shards), Slowest: slowest(s.Cost), Phases: at}
 	a.ui.Message("summary", m, summaryText(m))
 }
 
