@@ -56,7 +56,7 @@ RACE = go test -race -short '-gcflags=github.com/gomlx/compute/...=-d=checkptr=0
 # Of the tool, which starts slowly with the detector, only what works in parallel.
 race: ## the tests under the race detector
 	$(RACE) $$(go list ./... | grep -v 'cmd/melforge$$')
-	$(RACE) -run 'SameBytes|Interrupt|Incremental|Augment|LongWavs|Layouts|GivenWavs' ./cmd/melforge
+	$(RACE) -run 'SameBytes|Interrupt|Incremental|Augment|LongWavs|Layouts|GivenWavs|AheadOfThePlan' ./cmd/melforge
 
 fuzz: ## every fuzzer, FUZZTIME inputs each
 	@scripts/fuzz $(FUZZTIME)

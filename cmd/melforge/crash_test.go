@@ -106,32 +106,47 @@ func swept(t *testing.T, what, dir string, want map[string]string) {
 }
 
 // TestKillAtRandomMoments kills runs with SIGKILL at random moments, 50 times
-// and more, until the dataset is complete each time, and compares.
+// and more that speak and 25 times that take wavs, until the dataset is complete
+// each time, and compares.
 func TestKillAtRandomMoments(t *testing.T) {
-	needEspeak(t)
 	if testing.Short() {
-		t.Skip("short: 50 killed runs of the tool")
+		t.Skip("short: 75 killed runs of the tool")
 	}
-	corpus := crashCorpus(t, 60)
-	want := undisturbed(t, func(dir string) []string { return crashArgs(corpus, dir) })
+	t.Run("speech", func(t *testing.T) {
+		needEspeak(t)
+		corpus := crashCorpus(t, 60)
+		killAtRandom(t, 50, 900*time.Millisecond, func(dir string) []string { return crashArgs(corpus, dir) })
+	})
+	t.Run("wavs", func(t *testing.T) {
+		wavs := wavFolder(t, 400)
+		killAtRandom(t, 25, 500*time.Millisecond, func(dir string) []string { return melArgs(wavs, dir) })
+	})
+}
+
+// killAtRandom kills runs of the tool within so long of their start until so
+// many were killed.
+func killAtRandom(t *testing.T, want int, within time.Duration, args func(dir string) []string) {
+	t.Helper()
+	whole := undisturbed(t, args)
 	random := rand.New(rand.NewPCG(1, 2))
 	kills, rounds := 0, 0
-	for ; kills < 50; rounds++ {
+	for ; kills < want; rounds++ {
 		dir := filepath.Join(t.TempDir(), "d")
-		for !killed(t, random, crashArgs(corpus, dir), &kills) {
-			if d, _, err := datasets.At(dir).Load(); err != nil || d != nil && kills > 0 && !complete(t, dir) {
+		for !killed(t, time.Duration(random.Int64N(int64(within))), args(dir)) {
+			kills++
+			if d, _, err := datasets.At(dir).Load(); err != nil || d != nil && !complete(t, dir) {
 				t.Fatalf("after kill %d: dataset.json is there, but not right (%v)", kills, err)
 			}
 		}
 		ok(t, "verify", dir, "--read-data")
-		swept(t, "killed", dir, want)
+		swept(t, "killed", dir, whole)
 	}
 	t.Logf("%d kills over %d datasets", kills, rounds)
 }
 
-// killed runs the tool and kills it after a random time. It reports whether
-// the tool was done before that.
-func killed(t *testing.T, random *rand.Rand, args []string, kills *int) (done bool) {
+// killed runs the tool and kills it after that time. It reports whether the tool
+// was done before.
+func killed(t *testing.T, after time.Duration, args []string) (done bool) {
 	t.Helper()
 	cmd := tool(nil, args...)
 	var said bytes.Buffer
@@ -140,7 +155,7 @@ func killed(t *testing.T, random *rand.Rand, args []string, kills *int) (done bo
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(time.Duration(random.Int64N(int64(900*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+	kill := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
 	if err := cmd.Wait(); err == nil {
 		return true
@@ -148,7 +163,6 @@ func killed(t *testing.T, random *rand.Rand, args []string, kills *int) (done bo
 	if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("died by itself: %v\n%s", cmd.ProcessState, &said)
 	}
-	*kills++
 	return false
 }
 
