@@ -51,9 +51,10 @@ lint: ## gofmt, vet, staticcheck; go test checks the direction of imports
 	go tool staticcheck ./...
 
 # GoMLX's matrix products use pointers in a way that checkptr, which the race
-# detector brings along, does not allow.
-RACE = go test -race -short '-gcflags=github.com/gomlx/compute/...=-d=checkptr=0'
-# Of the tool, which starts slowly with the detector, only what works in parallel.
+# detector brings along, does not allow. By itself the detector sleeps for a second
+# at the end of every process, and the tests start many.
+RACE = GORACE=atexit_sleep_ms=10 go test -race -short '-gcflags=github.com/gomlx/compute/...=-d=checkptr=0'
+# Of the tool, which is slow with the detector, only what works in parallel.
 race: ## the tests under the race detector
 	$(RACE) $$(go list ./... | grep -v 'cmd/melforge$$')
 	$(RACE) -run 'SameBytes|Interrupt|Incremental|Augment|LongWavs|Layouts|GivenWavs|AheadOfThePlan' ./cmd/melforge

@@ -39,6 +39,7 @@ type Forge struct {
 	resampler audio.Resampler // keeps its filters
 	slabs     sync.Pool       // of memory for mels
 	saying    singleflight.Group
+	early     sync.Map // wavs that were spoken for a version of theirs, and not yet counted as spoken
 
 	mu     sync.Mutex
 	assets map[assetsKey]*augment.Assets

@@ -108,7 +108,8 @@ func (m *making) stores(ctx context.Context, it *manifests.Item, c *clip) (sound
 	if err != nil {
 		return s, err
 	}
-	c.Spoken = s.fresh
+	_, early := m.forge.early.LoadAndDelete(m.folder.Path(c.Audio))
+	c.Spoken = s.fresh || early
 	if err := m.accept(s, it.Say(), c); err != nil {
 		return s, err
 	}
@@ -190,6 +191,9 @@ func (m *making) say(ctx context.Context, it *manifests.Item, key manifests.Key)
 		return sound{}, &badSound{manifests.StageAudio, refused.Reason, refused.Detail}
 	}
 	s := sound{pcm: pcm, wav: audio.AppendWAV(nil, pcm), fresh: true}
+	if it.Augment != nil {
+		m.forge.early.Store(path, true)
+	}
 	return s, m.store(path, s.wav)
 }
 
