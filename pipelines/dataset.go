@@ -4,7 +4,6 @@ package pipelines
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -38,7 +37,6 @@ type Summary struct {
 	AudioSeconds float64 `json:"audio_seconds"`
 	Frames       int64   `json:"frames"`
 	Bytes        int64   `json:"bytes_written"`
-	Seconds      float64 `json:"seconds"`
 	// Cost is worker time by what it was spent on.
 	Cost         manifests.Cost `json:"cost_seconds"`
 	ShortestClip float64        `json:"shortest_clip_seconds"`
@@ -48,16 +46,13 @@ type Summary struct {
 // Run carries out the plan that is saved in the job's folder on the named
 // Beam runner.
 func Run(ctx context.Context, runner string, job transforms.Job) (Summary, error) {
-	start := time.Now()
 	p, s := beam.NewPipelineWithRoot()
 	Dataset(s, job)
 	res, err := beam.Run(ctx, runner, p)
 	if err != nil {
 		return Summary{}, fmt.Errorf("pipeline: %w", err)
 	}
-	sum := summarize(res)
-	sum.Seconds = time.Since(start).Seconds()
-	return sum, nil
+	return summarize(res), nil
 }
 
 // summarize reads the metrics of a finished run.

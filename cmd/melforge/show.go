@@ -93,12 +93,16 @@ type summary struct {
 	Dataset   manifests.Totals `json:"dataset"`
 	Shards    int              `json:"shards"`
 	NewShards int              `json:"new_shards"`
+	Seconds   float64          `json:"seconds"` // from the start, the plan included
 	Slowest   string           `json:"slowest"`
 	Phases    phases           `json:"phases"`
 }
 
 func (a *app) showSummary(j *job, p *manifests.Plan, d *manifests.Dataset, s pipelines.Summary, at phases) {
-	m := summary{Summary: s, Out: j.out, Dataset: d.Totals, Shards: len(d.Shards), NewShards: len(p.Shards), Slowest: slowest(s.Cost), Phases: at}
+	m := summary{
+		Summary: s, Out: j.out, Dataset: d.Totals, Shards: len(d.Shards), NewShards: len(p.Shards),
+		Seconds: at.Indexed, Slowest: slowest(s.Cost), Phases: at,
+	}
 	a.ui.Message("summary", m, summaryText(m))
 }
 
