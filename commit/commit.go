@@ -55,12 +55,8 @@ func File(point, path string, fill func(io.Writer) error) (err error) {
 
 // Rename commits the temporary file of path, which must be synced and closed,
 // and syncs the folder.
-func Rename(point, path string) error { return Adopt(point, Temp(path), path) }
-
-// Adopt is Rename for a synced and closed file of another name on the same
-// file system, for targets whose name depends on their content.
-func Adopt(point, from, path string) error {
-	if err := place(point, from, path); err != nil {
+func Rename(point, path string) error {
+	if err := Place(point, path); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
@@ -68,9 +64,11 @@ func Adopt(point, from, path string) error {
 
 // Place is Rename without syncing the folder, for many files in few folders:
 // the caller syncs each folder once, before anything names those files.
-func Place(point, path string) error { return place(point, Temp(path), path) }
+func Place(point, path string) error { return Adopt(point, Temp(path), path) }
 
-func place(point, from, path string) error {
+// Adopt is Place for a synced and closed file of another name on the same file
+// system, for targets whose name depends on their content.
+func Adopt(point, from, path string) error {
 	Reach(point + ".before-rename")
 	if err := os.Rename(from, path); err != nil {
 		return err

@@ -56,12 +56,7 @@ func (x *indexFile) seal() error {
 
 // place gives the sealed file its name. The caller syncs the folder.
 func (x *indexFile) place() error {
-	commit.Reach(x.point() + ".before-rename")
-	if err := os.Rename(x.f.Name(), x.folder.Path(x.file())); err != nil {
-		return err
-	}
-	commit.Reach(x.point() + ".after-rename")
-	return nil
+	return commit.Adopt(x.point(), x.f.Name(), x.folder.Path(x.file()))
 }
 
 // point names the commits of this file.

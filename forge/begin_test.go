@@ -127,7 +127,7 @@ func TestBegunOnFullDisk(t *testing.T) {
 	b := newBench(t, 40)
 	dir := filepath.Dir(b.folder.Path(datasets.ShardFile("00000-x")))
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("cannot mount a small disk: %v", err)
+		t.Skipf("cannot mount a small disk (%v): run as root", err)
 	}
 	defer func() {
 		if err := syscall.Unmount(dir, 0); err != nil {

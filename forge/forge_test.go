@@ -71,6 +71,26 @@ func newBench(t *testing.T, n int) *bench {
 	return b
 }
 
+// otherwise is an engine whose clips are computed in another way.
+type otherwise struct {
+	mel.Engine
+	compute func(context.Context, mel.Clip) (mel.Mel, error)
+}
+
+type otherwiseClip struct {
+	mel.Clip
+	engine *otherwise
+}
+
+func (e *otherwise) Clip(ctx context.Context, n int) (mel.Clip, error) {
+	c, err := e.Engine.Clip(ctx, n)
+	return &otherwiseClip{c, e}, err
+}
+
+func (c *otherwiseClip) Compute(ctx context.Context) (mel.Mel, error) {
+	return c.engine.compute(ctx, c.Clip)
+}
+
 func (b *bench) make(t *testing.T) manifests.Result {
 	t.Helper()
 	r, err := b.forge.Make(context.Background(), b.folder, b.plan, b.plan.Shards[0])

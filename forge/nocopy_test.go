@@ -18,33 +18,20 @@ import (
 	"github.com/melforge/melforge/tts"
 )
 
-// ring is an engine whose frames lie in memory of its own, as a GPU's do.
-type ring struct {
-	mel.Engine
-	memory []byte
-	used   atomic.Int64
-}
-
-type ringClip struct {
-	mel.Clip
-	ring *ring
-}
-
-func (r *ring) Clip(ctx context.Context, n int) (mel.Clip, error) {
-	c, err := r.Engine.Clip(ctx, n)
-	return &ringClip{c, r}, err
-}
-
-func (c *ringClip) Compute(ctx context.Context) (mel.Mel, error) {
-	m, err := c.Clip.Compute(ctx)
-	if err != nil {
-		return m, err
-	}
-	end := c.ring.used.Add(int64(2 * len(m.Frames)))
-	own := unsafe.Slice((*uint16)(unsafe.Pointer(&c.ring.memory[end-int64(2*len(m.Frames))])), len(m.Frames))
-	copy(own, m.Frames)
-	m.Frames = own
-	return m, nil
+// ring is an engine whose frames lie in that memory, as a GPU's do.
+func ring(e mel.Engine, memory []byte) mel.Engine {
+	var used atomic.Int64
+	return &otherwise{e, func(ctx context.Context, c mel.Clip) (mel.Mel, error) {
+		m, err := c.Compute(ctx)
+		if err != nil {
+			return m, err
+		}
+		end := used.Add(int64(2 * len(m.Frames)))
+		own := unsafe.Slice((*uint16)(unsafe.Pointer(&memory[end-int64(2*len(m.Frames))])), len(m.Frames))
+		copy(own, m.Frames)
+		m.Frames = own
+		return m, nil
+	}}
 }
 
 const tracedClips = 30
@@ -60,7 +47,7 @@ func traced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.forge = New(tts.Open(tts.Options{}), &ring{Engine: b.forge.engine, memory: memory}, 2, new(Progress))
+	b.forge = New(tts.Open(tts.Options{}), ring(b.forge.engine, memory), 2, new(Progress))
 	if r := b.make(t); len(r.Made) != tracedClips {
 		t.Fatalf("made %+v", r)
 	}

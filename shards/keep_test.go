@@ -181,15 +181,7 @@ func TestKeepWantsRows(t *testing.T) {
 
 // TestKeepOnFullDisk leaves rows out where there is no more room on the disk.
 func TestKeepOnFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("cannot mount a small disk: %v", err)
-	}
-	defer func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Errorf("something is still open: %v", err)
-		}
-	}()
+	dir := smallDisk(t, "256k")
 	s := small()
 	s.frames = []int{400, 400, 400, 100}
 	w, err := s.create(filepath.Join(dir, "a.h5"))

@@ -240,21 +240,29 @@ func TestNothingStaysOpen(t *testing.T) {
 	}
 }
 
+// smallDisk is a folder with room for that much. At the end nothing may be open
+// in it.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("cannot mount a small disk (%v): run as root", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("something is still open: %v", err)
+		}
+	})
+	return dir
+}
+
 // TestDiskFull fills disks of sizes that fail in libhdf5 and in Put.
 func TestDiskFull(t *testing.T) {
 	big := small()
 	big.frames[1] = 20_000
 	for _, size := range []string{"4k", "8k", "12k", "64k", "1m"} {
 		t.Run(size, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-				t.Skipf("cannot mount a small disk: %v", err)
-			}
-			defer func() {
-				if err := syscall.Unmount(dir, 0); err != nil {
-					t.Errorf("something is still open: %v", err)
-				}
-			}()
+			dir := smallDisk(t, size)
 			w, err := big.create(filepath.Join(dir, "a.h5"))
 			if err == nil {
 				for row := 0; err == nil; row++ {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/melforge/melforge/audio"
 )
@@ -77,23 +76,7 @@ func TestAheadOfThePlan(t *testing.T) {
 func TestInterruptAheadOfThePlan(t *testing.T) {
 	src := wavFolder(t, 1500)
 	dir := filepath.Join(t.TempDir(), "d")
-	cmd := tool(nil, melArgs(src, dir)...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for len(glob(t, dir, "shards/0*.h5")) == 0 && cmd.Process.Signal(syscall.Signal(0)) == nil {
-		time.Sleep(time.Millisecond)
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	err := cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Fatalf("exit %d (%v)\n%s", code, err, stderr.String())
-	}
-	if s := stderr.String(); !strings.Contains(s, "to go on: ") || strings.Contains(s, "panic") {
+	if s := interrupt(t, dir, "shards/0*.h5", melArgs(src, dir)); !strings.Contains(s, "to go on: ") || strings.Contains(s, "panic") {
 		t.Errorf("it says %q", s)
 	}
 	ok(t, melArgs(src, dir)...)

@@ -180,14 +180,25 @@ func TestInterrupt(t *testing.T) {
 	needEspeak(t)
 	corpus := corpusFile(t, "c.txt", lines(200)...)
 	dir := filepath.Join(t.TempDir(), "d")
-	cmd := tool(nil, speak(corpus, dir, "--shard-size", "20")...)
+	if s := interrupt(t, dir, "wavs/*/*.wav", speak(corpus, dir, "--shard-size", "20")); !strings.Contains(s, "to go on: ") || !strings.Contains(s, "--shard-size 20") {
+		t.Errorf("it says %q", s)
+	}
+	ok(t, speak(corpus, dir, "--shard-size", "20")...)
+	want := undisturbed(t, func(d string) []string { return speak(corpus, d, "--shard-size", "20") })
+	sameTree(t, "interrupted", tree(t, dir), want)
+}
+
+// interrupt runs the tool, stops it with SIGINT when the first such file at its
+// final name shows that the work is under way, and returns what it says.
+func interrupt(t *testing.T, dir, file string, args []string) string {
+	t.Helper()
+	cmd := tool(nil, args...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The first wav at its final name shows that the work is under way.
-	for len(glob(t, dir, "wavs/*/*.wav")) == 0 && cmd.Process.Signal(syscall.Signal(0)) == nil {
+	for len(glob(t, dir, file)) == 0 && cmd.Process.Signal(syscall.Signal(0)) == nil {
 		time.Sleep(time.Millisecond)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -197,12 +208,7 @@ func TestInterrupt(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Fatalf("exit %d (%v)\n%s", code, err, stderr.String())
 	}
-	if s := stderr.String(); !strings.Contains(s, "to go on: ") || !strings.Contains(s, "--shard-size 20") {
-		t.Errorf("it says %q", s)
-	}
-	ok(t, speak(corpus, dir, "--shard-size", "20")...)
-	want := undisturbed(t, func(d string) []string { return speak(corpus, d, "--shard-size", "20") })
-	sameTree(t, "interrupted", tree(t, dir), want)
+	return stderr.String()
 }
 
 // TestDiskFull fills a real file system.
