@@ -40,8 +40,9 @@ func TestGPU(t *testing.T) {
 	}
 	t.Run("train", func(t *testing.T) {
 		for _, run := range []string{"first", "again"} {
-			all := messages(t, train(t, "--out", t.TempDir(), "--batch", "64", "--steps", "100"))
+			all := messages(t, train(t, "--out", t.TempDir(), "--batch", "64", "--steps", "300"))
 			m := all["summary"][0]
+			logWaits(t, all["step"])
 			t.Logf("%s, batch 64, up to %v labels: %s, waited %.3f %%, loss %v to %v, WER %v", run,
 				all["start"][0]["labels"], speed(m), 100*m["wait_share"].(float64), m["first_loss"], m["last_loss"], m["wer"])
 			if !(m["last_loss"].(float64) < m["first_loss"].(float64)) {
@@ -81,6 +82,23 @@ func TestGPU(t *testing.T) {
 		t.Logf("from the dataset: %v", c["from_the_dataset"])
 		t.Logf("%.1f times as fast; %v of %v mels the same, losses %v apart", c["speedup"], c["same_mels"], c["mels"], c["losses_apart"])
 	})
+}
+
+// logWaits says which steps waited for data.
+func logWaits(t *testing.T, steps []map[string]any) {
+	t.Helper()
+	var all []string
+	rest := 0.0
+	for i, s := range steps {
+		wait := 1000 * s["wait_seconds"].(float64)
+		if i > 0 {
+			rest += wait
+		}
+		if wait > 1 {
+			all = append(all, fmt.Sprintf("%v: %.1f", s["step"], wait))
+		}
+	}
+	t.Logf("steps that waited longer than 1 ms: %v; all but the first: %.2f ms", all, rest)
 }
 
 // speed says how fast a run was, and where the time of a step went.

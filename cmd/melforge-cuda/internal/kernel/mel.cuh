@@ -388,6 +388,7 @@ __device__ __forceinline__ void mels(const short* __restrict__ pcm, __half* __re
       store(c.bands, s, s.tile[round & 3], out);
       return;
     }
+    __syncwarp();  // every lane has read its round
     if (at.lane == 0) s.round[at.warp] = round + 1;
     s.frames.pass(at.lane);
   }
