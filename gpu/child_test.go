@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -70,21 +71,27 @@ func options(t testing.TB, as string) Options {
 	return o
 }
 
+var fakeDevices = []Device{
+	{Index: 0, Name: "Fake 1", UUID: "GPU-1", Processors: 2, Memory: 1 << 34, Capability: "9.0"},
+	{Index: 1, Name: "Fake 2", UUID: "GPU-2", Processors: 2, Memory: 1 << 34, Capability: "9.0"},
+	{Index: 2, Name: "Old", Problem: "too old"},
+}
+
 func fakeWorker(args []string) error {
 	flags := flag.NewFlagSet("fake", flag.ContinueOnError)
 	probe := flags.Bool("probe", false, "")
 	bench := flags.Bool("bench", false, "")
 	bandwidth := flags.Bool("bandwidth", false, "")
 	setup := flags.String("setup", "", "")
+	index := flags.Int("device", -1, "")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *probe {
-		return json.NewEncoder(os.Stdout).Encode([]Device{
-			{Index: 0, Name: "Fake 1", UUID: "GPU-1", Processors: 2, Memory: 1 << 34, Capability: "9.0"},
-			{Index: 1, Name: "Fake 2", UUID: "GPU-2", Processors: 2, Memory: 1 << 34, Capability: "9.0"},
-			{Index: 2, Name: "Old", Problem: "too old"},
-		})
+		return json.NewEncoder(os.Stdout).Encode(fakeDevices)
+	}
+	if *index >= 0 {
+		return fakeServe(*index)
 	}
 	s, err := wire.DecodeSetup(*setup)
 	if err != nil {
@@ -102,11 +109,35 @@ func fakeWorker(args []string) error {
 		}
 		return json.NewEncoder(os.Stdout).Encode(wire.Bandwidth{In: 3, Out: 4, Both: 6})
 	}
-	memory, err := worker.OpenMemory(s.Memory, s.Layout.Bytes())
+	return errors.New("no setup without a question")
+}
+
+// fakeServe computes for the parent, each batch on a goroutine of its own.
+func fakeServe(index int) error {
+	conn, err := worker.Inherited()
 	if err != nil {
 		return err
 	}
-	conn, err := worker.Inherited()
+	about, err := json.Marshal(fakeDevices)
+	if err != nil {
+		return err
+	}
+	parent, err := worker.Greet(conn, about)
+	if err != nil {
+		return err
+	}
+	id, setup, err := parent.Next()
+	if err != nil {
+		return ended(err)
+	}
+	s, err := wire.DecodeSetup(string(setup))
+	if err != nil {
+		return err
+	}
+	if s.Device != index {
+		return fmt.Errorf("a setup of device %d for device %d", s.Device, index)
+	}
+	memory, err := worker.OpenMemory(s.Memory, s.Layout.Bytes())
 	if err != nil {
 		return err
 	}
@@ -114,14 +145,31 @@ func fakeWorker(args []string) error {
 	if err != nil {
 		return err
 	}
-	return worker.Serve(conn, func(_ context.Context, req []byte) ([]byte, error) {
-		b, err := wire.DecodeBatch(req, s.Layout)
+	if err := parent.Reply(id, nil, nil); err != nil {
+		return err
+	}
+	for {
+		id, req, err := parent.Next()
 		if err != nil {
-			return nil, err
+			return ended(err)
 		}
-		fakeFault(s.Provoke, b)
-		return wire.Timing{In: 1, Compute: 2, Out: 3}.Encode(), fakeBatch(cpu, s, memory.Bytes(), b)
-	})
+		go func() {
+			b, err := wire.DecodeBatch(req, s.Layout)
+			if err == nil {
+				fakeFault(s.Provoke, b)
+				err = fakeBatch(cpu, s, memory.Bytes(), b)
+			}
+			exitOn(parent.Reply(id, wire.Timing{In: 1, Compute: 2, Out: 3}.Encode(), err))
+		}()
+	}
+}
+
+// ended is nil if the parent only went away.
+func ended(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 // fakeRates are the best with the largest batches, six of them on the device, and

@@ -36,17 +36,26 @@ func newDevice(o Options, c mel.Config, info Device) *device {
 	return &device{o: o, cfg: c, info: info, level: o.Level}
 }
 
-// start tunes the device, makes the shared memory and starts the worker.
-func (d *device) start(ctx context.Context) (*worker.Memory, error) {
+// start tunes the device, makes the shared memory and starts the worker, unless
+// one was begun.
+func (d *device) start(ctx context.Context, child *worker.Process) (*worker.Memory, error) {
 	d.tune(ctx)
 	d.layout = wire.NewLayout(d.cfg, d.tuning.slots, d.tuning.chunk)
 	memory, err := worker.NewMemory(d.layout.Bytes())
+	if err == nil {
+		d.memory = memory.Name()
+		if err = d.supervise(d.o.provoke); err != nil {
+			err = errors.Join(err, memory.Close())
+		}
+	}
 	if err != nil {
+		if child != nil {
+			_ = child.Close() // it never fails
+		}
 		return nil, err
 	}
-	d.memory = memory.Name()
-	if err := d.supervise(d.o.provoke); err != nil {
-		return nil, errors.Join(err, memory.Close())
+	if child != nil {
+		d.super.Adopt(child)
 	}
 	// A batch of nothing starts the worker and shows that it answers.
 	if err := d.compute(ctx, wire.Batch{}); err != nil {
@@ -76,10 +85,9 @@ func (d *device) supervise(provoke string) error {
 	if err != nil {
 		return err
 	}
-	d.super = worker.Supervise(worker.Options{
-		Path: d.o.Worker, Args: []string{"--setup", setup}, Env: d.o.env, Timeout: d.o.Timeout,
-		Log: func(line string) { d.o.log("GPU %d: %s", d.info.Index, line) },
-	}, d.layout.Slots)
+	o := workerOptions(d.o, d.info.Index)
+	o.First = []byte(setup)
+	d.super = worker.Supervise(o, d.layout.Slots)
 	return nil
 }
 

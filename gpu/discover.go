@@ -41,16 +41,26 @@ func discover(ctx context.Context, o Options) ([]Device, error) {
 		return nil, err
 	}
 	if len(devices) == 0 {
-		return nil, &Unavailable{Reason: "the driver shows no GPU", Remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES, or compute with --engine cpu"}
+		return nil, errNone
 	}
 	return devices, nil
 }
+
+var errNone = &Unavailable{Reason: "the driver shows no GPU", Remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES, or compute with --engine cpu"}
 
 // choose returns the devices to use.
 func choose(ctx context.Context, o Options) ([]Device, error) {
 	all, err := discover(ctx, o)
 	if err != nil {
 		return nil, err
+	}
+	return o.of(all)
+}
+
+// of returns the devices to use of all.
+func (o Options) of(all []Device) ([]Device, error) {
+	if len(all) == 0 {
+		return nil, errNone
 	}
 	var chosen []Device
 	var problems []string
@@ -80,7 +90,7 @@ func choose(ctx context.Context, o Options) ([]Device, error) {
 // ask runs the worker for an answer in JSON.
 func ask(ctx context.Context, o Options, answer any, args ...string) error {
 	if o.Worker == "" {
-		return explain(fmt.Errorf("melforge-cuda: %w", fs.ErrNotExist), "")
+		return explain(errNoWorker, "")
 	}
 	ctx, stop := context.WithTimeout(ctx, probeTime)
 	defer stop()
@@ -101,6 +111,8 @@ func ask(ctx context.Context, o Options, answer any, args ...string) error {
 	return nil
 }
 
+var errNoWorker = fmt.Errorf("melforge-cuda: %w", fs.ErrNotExist)
+
 // explain finds the reason in how the worker failed and what it said.
 func explain(err error, said string) error {
 	said = strings.TrimSpace(said)
@@ -117,9 +129,12 @@ func explain(err error, said string) error {
 	case has("libcuda.so"):
 		return &Unavailable{Reason: "the NVIDIA driver is not installed (no libcuda.so.1)", Remedy: "install it, or compute with --engine cpu"}
 	case has("NoDevice", "no CUDA-capable device"):
-		return &Unavailable{Reason: "the driver shows no GPU", Remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES, or compute with --engine cpu"}
+		return errNone
 	case has("Error in initialization"):
 		return &Unavailable{Reason: "CUDA does not initialise: " + said, Remedy: "check nvidia-smi and that the driver fits the kernel, or compute with --engine cpu"}
 	}
-	return &Unavailable{Reason: fmt.Sprintf("melforge-cuda failed: %v; it said: %s", err, said), Remedy: "check nvidia-smi, or compute with --engine cpu"}
+	if said != "" && !strings.Contains(err.Error(), said) {
+		err = fmt.Errorf("%w; it said: %s", err, said)
+	}
+	return &Unavailable{Reason: fmt.Sprintf("melforge-cuda failed: %v", err), Remedy: "check nvidia-smi, or compute with --engine cpu"}
 }

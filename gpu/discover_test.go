@@ -47,6 +47,12 @@ func TestDiscoverExplains(t *testing.T) {
 		if !errors.As(err, &u) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", as, err)
 		}
+		if as == "babbler" {
+			want = "did not start: exit status 0; it said: Hello!: check nvidia-smi"
+		}
+		if _, err = Open(t.Context(), options(t, as), preset(t, "whisper-80")); !errors.As(err, &u) || !strings.Contains(err.Error(), want) {
+			t.Errorf("open with %s: %v", as, err)
+		}
 	}
 	for _, path := range []string{"", "/nowhere/melforge-cuda"} {
 		if _, err := Discover(t.Context(), path); err == nil || !strings.Contains(err.Error(), "melforge-cuda is not there: build it") {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/melforge/melforge/gpu/wire"
 	"github.com/melforge/melforge/mel"
+	"github.com/melforge/melforge/worker"
 )
 
 // Options say how to open the engine.
@@ -75,23 +76,29 @@ func Open(ctx context.Context, o Options, c mel.Config) (*Engine, error) {
 	if err := check(o, c); err != nil {
 		return nil, err
 	}
-	devices, err := choose(ctx, o)
-	if err != nil {
-		return nil, err
-	}
 	if o.Timeout == 0 {
 		o.Timeout = 20 * time.Second
 	}
+	s, devices, err := sendScout(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.dismiss()
 	e := &Engine{o: o, cfg: c}
-	var wrong []error
-	for _, d := range devices {
-		r, err := e.open(ctx, d)
-		if err != nil {
-			o.log("warning: GPU %d (%s) is left out: %v", d.Index, d.Name, err)
-			wrong = append(wrong, fmt.Errorf("GPU %d (%s): %w", d.Index, d.Name, err))
+	rings, wrong := make([]*ring, len(devices)), make([]error, len(devices))
+	var all sync.WaitGroup
+	for i, d := range devices {
+		child := s.take(d.Index)
+		all.Go(func() { rings[i], wrong[i] = e.open(ctx, d, child) })
+	}
+	all.Wait()
+	for i, d := range devices {
+		if wrong[i] != nil {
+			o.log("warning: GPU %d (%s) is left out: %v", d.Index, d.Name, wrong[i])
+			wrong[i] = fmt.Errorf("GPU %d (%s): %w", d.Index, d.Name, wrong[i])
 			continue
 		}
-		e.rings = append(e.rings, r)
+		e.rings = append(e.rings, rings[i])
 	}
 	if len(e.rings) == 0 {
 		return nil, &Unavailable{Reason: errors.Join(wrong...).Error(), Remedy: "free the device (nvidia-smi lists who uses it) or compute with --engine cpu"}
@@ -99,10 +106,10 @@ func Open(ctx context.Context, o Options, c mel.Config) (*Engine, error) {
 	return e, nil
 }
 
-// open makes one device ready.
-func (e *Engine) open(ctx context.Context, d Device) (*ring, error) {
+// open makes one device ready. Its worker may have been begun.
+func (e *Engine) open(ctx context.Context, d Device, child *worker.Process) (*ring, error) {
 	dev := newDevice(e.o, e.cfg, d)
-	memory, err := dev.start(ctx)
+	memory, err := dev.start(ctx, child)
 	if err != nil {
 		return nil, err
 	}

@@ -284,7 +284,7 @@ func TestTwoDevices(t *testing.T) {
 	if *cudaWorker != "" { // one card stands for two, with a worker each
 		e := start(t, o, "whisper-80")
 		want := computeAll(t, e, sizes, 4)
-		second, err := e.open(t.Context(), e.rings[0].device.info)
+		second, err := e.open(t.Context(), e.rings[0].device.info, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

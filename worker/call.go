@@ -26,20 +26,43 @@ type call struct {
 // *RemoteError, the child's end a *Died. When ctx ends Call returns at once;
 // the child is told and may go on for a while.
 func (p *Process) Call(ctx context.Context, req []byte) ([]byte, error) {
-	c, err := p.begin(ctx, req)
+	c, err := p.begin(ctx, req, p.o.Timeout)
 	if err != nil {
 		return nil, err
 	}
 	return c.wait(ctx)
 }
 
+// prepare makes the call that a child needs before it is ready for others, if
+// there is one. A child that fails it has not started.
+func (p *Process) prepare(ctx context.Context, first []byte) error {
+	if first == nil {
+		return nil
+	}
+	c, err := p.begin(ctx, first, startTimeout)
+	if err == nil {
+		_, err = c.wait(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	if !p.gone() {
+		p.kill()
+		<-p.done
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("worker: %s is not ready: %w", p.name, ctx.Err())
+	}
+	return fmt.Errorf("worker: %s did not start: %v", p.name, err) // not the Died of a call
+}
+
 // begin sends a request. The call it returns ends by itself: with a reply, with
-// the child, or by the timeout, which ends the child.
-func (p *Process) begin(ctx context.Context, req []byte) (*call, error) {
+// the child, or by the timeout, if it is not 0, which ends the child.
+func (p *Process) begin(ctx context.Context, req []byte, timeout time.Duration) (*call, error) {
 	if len(req) > MaxPayload {
 		return nil, fmt.Errorf("worker: request of %d bytes, the limit is %d", len(req), MaxPayload)
 	}
-	c, err := p.register()
+	c, err := p.register(timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +77,7 @@ func (p *Process) begin(ctx context.Context, req []byte) (*call, error) {
 	}
 }
 
-func (p *Process) register() (*call, error) {
+func (p *Process) register(timeout time.Duration) (*call, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
@@ -65,18 +88,20 @@ func (p *Process) register() (*call, error) {
 	}
 	p.lastID++
 	c := &call{p: p, id: p.lastID, done: make(chan struct{})}
-	if p.o.Timeout > 0 {
-		c.timer = time.AfterFunc(p.o.Timeout, func() { p.expire(c.id) })
+	if timeout > 0 {
+		c.timer = time.AfterFunc(timeout, func() { p.expire(c.id, timeout) })
 	}
 	p.calls[c.id] = c
 	return c, nil
 }
 
 // expire kills the child because a call takes too long.
-func (p *Process) expire(id uint64) {
+func (p *Process) expire(id uint64, timeout time.Duration) {
 	p.mu.Lock()
 	_, open := p.calls[id]
-	p.timedOut = p.timedOut || open
+	if open {
+		p.timedOut = timeout
+	}
 	p.mu.Unlock()
 	if open {
 		p.kill()
@@ -151,11 +176,12 @@ func (p *Process) read() {
 			p.kill() // a child without a socket is of no use
 			return
 		case !ready:
-			if f.kind != kindHello || len(f.payload) != 1 || f.payload[0] != version {
+			if f.kind != kindHello || len(f.payload) == 0 || f.payload[0] != version {
 				p.giveUp(fmt.Errorf("it speaks another protocol than %d: use the programs of one release", version))
 				return
 			}
 			ready = true
+			p.about = f.payload[1:]
 			close(p.hello)
 		case f.kind == kindReply:
 			p.settle(f.id, f.payload, nil)
@@ -207,8 +233,6 @@ func (p *Process) obituary(waitErr error) error {
 	case waitErr != nil:
 		d.State = waitErr.Error()
 	}
-	if p.timedOut {
-		d.Timeout = p.o.Timeout
-	}
+	d.Timeout = p.timedOut
 	return d
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -27,6 +28,22 @@ func TestMain(m *testing.M) {
 		check(err)
 		check(writeFrame(conn, frame{kind: kindHello, payload: []byte{version}}))
 		hang()
+	case "about": // answers two calls in the other order
+		conn, err := Inherited()
+		check(err)
+		p, err := Greet(conn, []byte("a test"))
+		check(err)
+		first, words, err := p.Next()
+		if err == io.EOF {
+			os.Exit(0)
+		}
+		check(err)
+		second, reply, err := p.Next()
+		check(err)
+		check(p.Reply(second, reply, nil))
+		check(p.Reply(first, nil, fmt.Errorf("%s came first", words)))
+		_, _, err = p.Next()
+		check(err)
 	case "mute":
 		hang()
 	case "stranger":
@@ -119,6 +136,8 @@ func (h *testHandler) handle(ctx context.Context, req []byte) ([]byte, error) {
 	case "say":
 		fmt.Fprintln(os.Stderr, arg)
 		return nil, nil
+	case "note":
+		return fmt.Append(nil, attempt(arg)), nil
 	case "exit":
 		fmt.Fprintln(os.Stderr, "going", "down")
 		os.Exit(3)

@@ -10,7 +10,7 @@ import (
 
 // version is spoken in the first frame of a child, so that a parent never
 // feeds a worker of another release.
-const version = 1
+const version = 2
 
 // MaxPayload is the most that one request or reply may carry.
 const MaxPayload = 64 << 20
@@ -19,7 +19,7 @@ const MaxPayload = 64 << 20
 type kind uint8
 
 const (
-	kindHello  kind = iota + 1 // child: ready; the payload is the version
+	kindHello  kind = iota + 1 // child: ready; the payload is the version, and what it says of itself
 	kindCall                   // parent: a request
 	kindCancel                 // parent: nobody waits for this call any more
 	kindReply                  // child: the answer to a call
@@ -37,6 +37,10 @@ type frame struct {
 
 const headerSize = 4 + 8 + 1
 
+// oneWrite is the bytes of a payload that go out together with their header, so
+// that the other side wakes up once.
+const oneWrite = 4096
+
 // errFrame marks bytes that are no frame: the other side is not a worker, or
 // something wrote over the socket.
 var errFrame = errors.New("not a worker frame")
@@ -45,14 +49,18 @@ func writeFrame(w io.Writer, f frame) error {
 	if len(f.payload) > MaxPayload {
 		return fmt.Errorf("payload of %d bytes, the limit is %d", len(f.payload), MaxPayload)
 	}
-	var h [headerSize]byte
+	h := make([]byte, headerSize, headerSize+min(len(f.payload), oneWrite))
 	binary.LittleEndian.PutUint32(h[0:], uint32(len(f.payload)))
 	binary.LittleEndian.PutUint64(h[4:], f.id)
 	h[12] = byte(f.kind)
-	if _, err := w.Write(h[:]); err != nil {
+	payload := f.payload
+	if len(payload) <= oneWrite {
+		h, payload = append(h, payload...), nil
+	}
+	if _, err := w.Write(h); err != nil || len(payload) == 0 {
 		return err
 	}
-	_, err := w.Write(f.payload)
+	_, err := w.Write(payload)
 	return err
 }
 

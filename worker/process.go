@@ -21,6 +21,7 @@ type Options struct {
 	Args        []string          // its arguments, without the program's name
 	Env         []string          // nil: this process's own
 	MemoryLimit uint64            // bytes of private writable memory (RLIMIT_DATA); 0: no limit
+	First       []byte            // the call that every child gets before others: it is ready when it has answered; nil: none
 	Timeout     time.Duration     // a call that takes longer is a hang and kills the child; 0: never
 	Log         func(line string) // what the child prints, and its restarts; may be nil
 }
@@ -40,7 +41,8 @@ type Process struct {
 	words *output
 
 	out     chan frame    // to the goroutine that writes
-	hello   chan struct{} // closed when the child is ready
+	hello   chan struct{} // closed when the child is there and about is set
+	about   []byte        // what it said of itself
 	drained chan struct{} // closed when nothing more can be read
 	done    chan struct{} // closed when the child is gone and err is set
 
@@ -48,14 +50,27 @@ type Process struct {
 	calls    map[uint64]*call
 	lastID   uint64
 	closing  bool
-	timedOut bool
-	protocol error // why the parent gave the child up
-	err      error // what calls get, once done is closed
+	timedOut time.Duration // not 0: a call took longer than this
+	protocol error         // why the parent gave the child up
+	err      error         // what calls get, once done is closed
 }
 
 // Start runs a child and waits until it is ready. A child that ends before is
 // an error that holds its last words.
 func Start(ctx context.Context, o Options) (*Process, error) {
+	p, err := Begin(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.prepare(ctx, o.First); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Begin is Start without the first call, which a Supervisor that adopts the child
+// makes.
+func Begin(ctx context.Context, o Options) (*Process, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, fmt.Errorf("worker: socket pair: %w", err)
@@ -161,6 +176,9 @@ func (p *Process) ready(ctx context.Context) error {
 	}
 	return fmt.Errorf("worker: %s did not start: %s", p.name, why)
 }
+
+// About is what the child said of itself when it started.
+func (p *Process) About() []byte { return p.about }
 
 // Pid is the child's process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }

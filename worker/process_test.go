@@ -150,7 +150,7 @@ func TestCancelReturnsAndTellsTheChild(t *testing.T) {
 	p := start(t, options("worker"))
 	sign := filepath.Join(t.TempDir(), "cancelled")
 	ctx, cancel := context.WithCancel(t.Context())
-	c, err := p.begin(ctx, []byte("wait "+sign))
+	c, err := p.begin(ctx, []byte("wait "+sign), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestCancelWhenTheChildDoesNotRead(t *testing.T) {
 
 func TestCloseEndsCallsAndReaps(t *testing.T) {
 	p := start(t, options("worker"))
-	c, err := p.begin(t.Context(), []byte("hang"))
+	c, err := p.begin(t.Context(), []byte("hang"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

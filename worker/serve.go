@@ -1,15 +1,15 @@
 package worker
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"runtime/debug"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // connFD is where a child finds its end of the socket pair. Later workers get
@@ -21,15 +21,19 @@ const connFD = 3
 type Handler func(ctx context.Context, req []byte) ([]byte, error)
 
 // Inherited returns the connection to the parent that started this process.
-func Inherited() (net.Conn, error) {
+func Inherited() (io.ReadWriter, error) {
+	// So that a process this worker starts does not keep the parent waiting.
+	unix.CloseOnExec(connFD)
+	// A socket that blocks: who reads it wakes up by itself, without another
+	// thread that watches it.
 	f := os.NewFile(connFD, "worker socket")
 	if f == nil {
 		return nil, errors.New("worker: no socket from a parent")
 	}
-	// FileConn duplicates it close-on-exec, so that a process this worker
-	// starts does not keep the parent waiting.
-	conn, err := net.FileConn(f)
-	return conn, errors.Join(err, f.Close())
+	if _, err := f.Stat(); err != nil {
+		return nil, fmt.Errorf("worker: no socket from a parent: %w", err)
+	}
+	return f, nil
 }
 
 // Serve answers the parent's calls until the parent goes away, which is no
@@ -38,35 +42,30 @@ func Inherited() (net.Conn, error) {
 func Serve(conn io.ReadWriter, handle Handler) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	s := &server{conn: conn, handle: handle, cancels: make(map[uint64]context.CancelFunc)}
-	if err := s.send(frame{kind: kindHello, payload: []byte{version}}); err != nil {
+	p, err := Greet(conn, nil)
+	if err != nil {
 		return err
 	}
-	in := bufio.NewReader(conn)
+	s := &server{parent: p, handle: handle, cancels: make(map[uint64]context.CancelFunc)}
 	for {
-		f, err := readFrame(in)
+		f, err := p.next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("worker: read from parent: %w", err)
+			return err
 		}
-		switch f.kind {
-		case kindCall:
+		if f.kind == kindCall {
 			s.start(ctx, f)
-		case kindCancel:
+		} else {
 			s.cancel(f.id)
-		default:
-			return fmt.Errorf("worker: %w: kind %d from parent", errFrame, f.kind)
 		}
 	}
 }
 
 type server struct {
-	conn   io.ReadWriter
+	parent *Parent
 	handle Handler
-
-	write sync.Mutex // one frame at a time
 
 	mu      sync.Mutex
 	cancels map[uint64]context.CancelFunc
@@ -79,17 +78,9 @@ func (s *server) start(ctx context.Context, f frame) {
 	s.mu.Unlock()
 	go func() {
 		defer s.cancel(f.id)
-		answer := frame{id: f.id, kind: kindReply}
 		reply, err := s.protected(ctx, f.payload)
-		if err == nil && len(reply) > MaxPayload {
-			err = fmt.Errorf("reply of %d bytes, the limit is %d", len(reply), MaxPayload)
-		}
-		answer.payload = reply
-		if err != nil {
-			answer.kind, answer.payload = kindError, []byte(err.Error())
-		}
 		// If this fails the parent is gone, and the read loop says so too.
-		_ = s.send(answer)
+		_ = s.parent.Reply(f.id, reply, err)
 	}()
 }
 
@@ -112,10 +103,4 @@ func (s *server) cancel(id uint64) {
 		cancel()
 		delete(s.cancels, id)
 	}
-}
-
-func (s *server) send(f frame) error {
-	s.write.Lock()
-	defer s.write.Unlock()
-	return writeFrame(s.conn, f)
 }

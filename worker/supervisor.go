@@ -19,6 +19,7 @@ type Supervisor struct {
 
 	lock   chan struct{} // guards what follows; held while a child starts
 	child  *Process      // nil before the first call
+	spare  *Process      // begun, to be the next child; nil: one is started
 	used   bool          // the child has had a call
 	closed bool
 }
@@ -27,6 +28,14 @@ type Supervisor struct {
 // at a time. The child starts with the first call.
 func Supervise(o Options, limit int) *Supervisor {
 	return &Supervisor{o: o, gate: newGate(max(limit, 1)), lock: make(chan struct{}, 1)}
+}
+
+// Adopt takes a child that was begun, with the same options but perhaps the first
+// call, to be the next one that is needed.
+func (s *Supervisor) Adopt(p *Process) {
+	s.lock <- struct{}{}
+	defer func() { <-s.lock }()
+	s.spare = p
 }
 
 // Call is Process.Call with restarts. A child that does not start is an error
@@ -83,7 +92,7 @@ func (s *Supervisor) try(ctx context.Context, req []byte) trial {
 	if err != nil {
 		return trial{err: err}
 	}
-	c, err := child.begin(ctx, req)
+	c, err := child.begin(ctx, req, s.o.Timeout)
 	if err != nil {
 		return trial{fresh: fresh, err: err}
 	}
@@ -127,12 +136,21 @@ func (s *Supervisor) current(ctx context.Context) (child *Process, fresh bool, e
 	if s.child != nil && s.o.Log != nil {
 		s.o.Log(fmt.Sprintf("restarting: %v", s.child.err))
 	}
-	child, err = Start(ctx, s.o)
-	if err != nil {
+	if child, err = s.start(ctx); err != nil {
 		return nil, false, err
 	}
 	s.child, s.used = child, true
 	return child, true, nil
+}
+
+// start makes the next child ready.
+func (s *Supervisor) start(ctx context.Context) (*Process, error) {
+	p := s.spare
+	if p == nil {
+		return Start(ctx, s.o)
+	}
+	s.spare = nil
+	return p, p.prepare(ctx, s.o.First)
 }
 
 // Close ends the child. Calls in flight and later ones get ErrClosed.
@@ -140,8 +158,10 @@ func (s *Supervisor) Close() error {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()
 	s.closed = true
-	if s.child == nil {
-		return nil
+	for _, p := range []*Process{s.spare, s.child} {
+		if p != nil {
+			_ = p.Close() // it never fails
+		}
 	}
-	return s.child.Close()
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 
@@ -20,8 +21,7 @@ import (
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "melforge-cuda:", err)
-		os.Exit(1)
+		fail(err)
 	}
 }
 
@@ -31,7 +31,8 @@ func run(args []string) error {
 	bench := flags.Bool("bench", false, "measure the device of the setup, print the rates as JSON and exit")
 	bandwidth := flags.Bool("bandwidth", false, "measure the bus of the setup's device, print it as JSON and exit")
 	check := flags.Bool("selftest", false, "compare a device, of the setup or the first, with the reference and exit")
-	setup := flags.String("setup", "", "what to compute on which device, as JSON")
+	setup := flags.String("setup", "", "what to measure or compare on which device, as JSON")
+	index := flags.Int("device", -1, "serve melforge with this device")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -52,6 +53,9 @@ func run(args []string) error {
 		}
 		return selftest(s)
 	}
+	if *index >= 0 {
+		return serve(*index)
+	}
 	if *setup == "" {
 		return errors.New("melforge starts this program, nobody else; try --probe")
 	}
@@ -60,17 +64,23 @@ func run(args []string) error {
 		return err
 	}
 	if *bench {
-		return measure(s, func(d *device.Device) (any, error) { return d.Bench(device.NewQueue(d)) })
+		return measure(s, func(d *device.Device) (any, error) { return d.Bench(device.NewQueue(d, fail)) })
 	}
 	if *bandwidth {
 		return measure(s, func(d *device.Device) (any, error) { return d.Bandwidth() })
 	}
-	return serve(s)
+	return errors.New("what is the setup for: --bench, --bandwidth or --selftest?")
 }
 
-// serve computes for the parent until it goes away.
-func serve(s wire.Setup) error {
-	memory, err := worker.OpenMemory(s.Memory, s.Layout.Bytes())
+// serve computes for the parent until it goes away. It says which devices there
+// are, and while the parent looks at them it makes a context of the one that it is
+// to be.
+func serve(index int) error {
+	devices, err := device.Probe()
+	if err != nil {
+		return err
+	}
+	about, err := json.Marshal(devices)
 	if err != nil {
 		return err
 	}
@@ -78,20 +88,84 @@ func serve(s wire.Setup) error {
 	if err != nil {
 		return fmt.Errorf("melforge starts this program, nobody else: %w", err)
 	}
-	d, err := device.Open(s, memory.Bytes())
+	parent, err := worker.Greet(conn, about)
 	if err != nil {
 		return err
 	}
-	q := device.NewQueue(d)
-	stop, failed := make(chan struct{}), make(chan error, 1)
-	go func() {
-		failed <- worker.Serve(conn, q.Handle)
-		close(stop)
-	}()
-	if err := q.Run(stop); err != nil {
+	context, wrong := device.NewContext(index)
+	id, request, err := parent.Next()
+	if err == io.EOF {
+		return nil // it wants another device
+	}
+	if err = errors.Join(err, wrong); err != nil {
 		return err
 	}
-	return <-failed
+	d, err := open(context, string(request))
+	if err != nil {
+		return err
+	}
+	if err := parent.Reply(id, nil, nil); err != nil {
+		return err
+	}
+	return d.serve(parent)
+}
+
+// served is a device and how the parent's memory is divided.
+type served struct {
+	queue  *device.Queue
+	layout wire.Layout
+}
+
+// open makes the device ready that the parent's first call describes.
+func open(c *device.Context, setup string) (*served, error) {
+	s, err := wire.DecodeSetup(setup)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := worker.OpenMemory(s.Memory, s.Layout.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.Open(s, memory.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	return &served{device.NewQueue(d, fail), s.Layout}, nil
+}
+
+// serve takes one batch after the other. Calls that nobody waits for any more are
+// computed too: until the device is done with a slot it must not be used again.
+func (s *served) serve(parent *worker.Parent) error {
+	for {
+		id, request, err := parent.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		b, err := wire.DecodeBatch(request, s.layout)
+		if err != nil {
+			if err := parent.Reply(id, nil, err); err != nil {
+				return err
+			}
+			continue
+		}
+		err = s.queue.Start(b, func(t wire.Timing) {
+			if err := parent.Reply(id, t.Encode(), nil); err != nil {
+				fail(err)
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// fail ends the process: nothing can be computed in it any more.
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "melforge-cuda:", err)
+	os.Exit(1)
 }
 
 // measure prints what rates says of the setup's device.

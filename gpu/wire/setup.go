@@ -57,7 +57,7 @@ func (l Layout) OutputOf(memory []byte, slot int) []byte {
 	return memory[at : at+2*l.Out : at+2*l.Out]
 }
 
-// Setup is what a worker is started with.
+// Setup is the first call of a worker, or what it is to measure.
 type Setup struct {
 	Device  int        `json:"device"`
 	Config  mel.Config `json:"config"`
@@ -80,7 +80,7 @@ const (
 	ProvokeDeath = "death" // the process is killed
 )
 
-// Encode is the setup as a command-line argument.
+// Encode is the setup as a call or an argument.
 func (s Setup) Encode() (string, error) {
 	b, err := json.Marshal(s)
 	return string(b), err

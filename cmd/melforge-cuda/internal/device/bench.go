@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -48,7 +47,7 @@ func full(c mel.Config, l wire.Layout, slot int) wire.Batch {
 }
 
 // Bench measures what the device and its bus can do. It runs on the device's
-// thread, with the queue of which nobody calls Run.
+// thread.
 func (d *Device) Bench(q *Queue) (wire.Rates, error) {
 	r := wire.Rates{Chunk: d.Chunk, DeviceUsed: d.Used(), HostPinned: int64(len(d.memory)), Module: d.Module.Seconds(), Native: d.Native, Single: d.Single}
 	if err := d.warm(); err != nil {
@@ -211,31 +210,28 @@ func (d *Device) kernels(buf *buffer, l wire.Layout) (float64, error) {
 
 // hostToHost sends every slot through the device as often as it can.
 func (d *Device) hostToHost(q *Queue, r *wire.Rates) error {
-	var mu sync.Mutex
-	clips, start, end := 0, time.Now(), time.Now()
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for slot := range d.setup.Layout.Slots {
-		b := full(d.setup.Config, d.setup.Layout, slot)
-		wg.Go(func() {
-			for time.Since(start) < 3*benchTime {
-				t := q.Do(b)
-				mu.Lock()
-				clips += len(b.Clips)
-				r.Timing.Add(t)
-				end = time.Now()
-				mu.Unlock()
-			}
+	slots := d.setup.Layout.Slots
+	idle, batches := make(chan int, slots), make([]wire.Batch, slots)
+	for slot := range slots {
+		batches[slot] = full(d.setup.Config, d.setup.Layout, slot)
+		idle <- slot
+	}
+	clips, start := 0, time.Now()
+	for time.Since(start) < 3*benchTime {
+		slot := <-idle
+		err := q.Start(batches[slot], func(t wire.Timing) {
+			r.Timing.Add(t)
+			idle <- slot
 		})
+		if err != nil {
+			return fmt.Errorf("host to host: %w", err)
+		}
+		clips += len(batches[slot].Clips)
 	}
-	go func() {
-		wg.Wait()
-		close(stop)
-	}()
-	if err := q.Run(stop); err != nil {
-		return fmt.Errorf("host to host: %w", err)
+	for range slots {
+		<-idle
 	}
-	r.Elapsed = end.Sub(start).Seconds()
+	r.Elapsed = time.Since(start).Seconds()
 	r.HostToHost = float64(clips) / r.Elapsed
 	return nil
 }

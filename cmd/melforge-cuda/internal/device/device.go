@@ -45,25 +45,49 @@ type Device struct {
 	Single bool          // whether the transform runs in single precision
 }
 
-// Open makes the device of the setup ready: it pins memory and takes what it
-// needs of the device's memory, less where that is short.
-func Open(s wire.Setup, memory []byte) (*Device, error) {
-	d := &Device{setup: s, memory: memory}
-	dev, err := cu.GetDevice(s.Device)
+// Context is a device that this process may use. To make it takes half of the
+// time until a device is ready, and needs no setup.
+type Context struct {
+	index      int
+	handle     cu.CUContext
+	processors int
+}
+
+// NewContext makes a context of the device with that index, for the calling
+// thread.
+func NewContext(index int) (*Context, error) {
+	dev, err := cu.GetDevice(index)
 	if err != nil {
-		return nil, fmt.Errorf("device %d: %w", s.Device, err)
+		return nil, fmt.Errorf("device %d: %w", index, err)
 	}
-	if d.ctx, err = dev.MakeContext(cu.SchedBlockingSync); err != nil {
-		return nil, fmt.Errorf("device %d: no context: %w", s.Device, err)
+	c := &Context{index: index}
+	if c.handle, err = dev.MakeContext(cu.SchedBlockingSync); err != nil {
+		return nil, fmt.Errorf("device %d: no context: %w", index, err)
 	}
-	processors, err := dev.Attribute(cu.MultiprocessorCount)
+	c.processors, err = dev.Attribute(cu.MultiprocessorCount)
+	return c, err
+}
+
+// Open makes the device of the setup ready, with a context.
+func Open(s wire.Setup, memory []byte) (*Device, error) {
+	c, err := NewContext(s.Device)
 	if err != nil {
 		return nil, err
 	}
+	return c.Open(s, memory)
+}
+
+// Open makes the device ready: it pins memory and takes what it needs of the
+// device's memory, less where that is short.
+func (c *Context) Open(s wire.Setup, memory []byte) (_ *Device, err error) {
+	if s.Device != c.index {
+		return nil, fmt.Errorf("device %d: the context is of device %d", s.Device, c.index)
+	}
+	d := &Device{setup: s, memory: memory, ctx: c.handle}
 	if err := pin(memory); err != nil {
 		return nil, err
 	}
-	if err := d.load(processors); err != nil {
+	if err := d.load(c.processors); err != nil {
 		return nil, err
 	}
 	for _, stream := range []*cu.Stream{&d.in, &d.compute, &d.out} {
