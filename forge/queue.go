@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// queue lets the clips of all shards through, one shard's after the other's. The
-// next shard's begin when the last of the one before have begun, so that no core
+// queue lets the clips of all shards through, those of a few shards at a time. The
+// next shard's begin when the last of one before have begun, so that no core
 // waits for the slowest clip of a shard, nor for its file.
 type queue struct {
 	shards *semaphore.Weighted // that hold memory: from their first clip to their last row
-	begin  *semaphore.Weighted // the shard whose clips begin
+	begin  *semaphore.Weighted // those whose clips begin
 	hand   *semaphore.Weighted // places for clips in hand, of all shards together
 	places int64
 	turns  chan struct{} // to read and judge, one a core; nil where the engine computes on the same cores
@@ -27,11 +27,17 @@ const (
 	// elsewhere is that number for an engine that is no core of this machine:
 	// most clips wait for it.
 	elsewhere = 8
+	// files is how many shards' clips begin by turns, at most. The system writes to
+	// a file one call at a time, more slowly than many cores or a GPU make rows.
+	files = 4
 )
+
+// beginning is how many shards' clips begin by turns with as many jobs.
+func beginning(jobs int) int { return min(1+jobs/4, files) }
 
 // newQueue makes a queue for as many jobs. The device computes without them.
 func newQueue(jobs int, device bool) queue {
-	q := queue{shards: semaphore.NewWeighted(int64(2 + jobs/8)), begin: semaphore.NewWeighted(1), places: int64(overlap * jobs)}
+	q := queue{shards: semaphore.NewWeighted(int64(1 + beginning(jobs))), begin: semaphore.NewWeighted(int64(beginning(jobs))), places: int64(overlap * jobs)}
 	if device {
 		q.places, q.turns = int64(elsewhere*jobs), make(chan struct{}, jobs)
 	}

@@ -89,8 +89,8 @@ func (f *listFn) ProcessElement(_ []byte, emit func(manifests.ShardPlan)) error 
 //
 //	PCollection<manifests.ShardPlan> → PCollection<Made>
 //
-// Some are in hand at a time: the forge lets their clips through one shard after
-// the other, so that voices and engines work on the next one while the last is
+// Some are in hand at a time: the forge lets the clips of a few shards through at
+// a time, so that voices and engines work on the next one while the last is
 // written and synced. Shards that this process began while they were planned are
 // only waited for.
 func MakeShards(s beam.Scope, job Job, shards beam.PCollection) beam.PCollection {
@@ -98,7 +98,7 @@ func MakeShards(s beam.Scope, job Job, shards beam.PCollection) beam.PCollection
 	return beam.ParDo(s, &makeFn{Job: job}, shards)
 }
 
-// inFlight is how many shards a bundle has in hand: one or two whose clips are
+// inFlight is how many shards a bundle has in hand: the few whose clips are
 // worked on, and those that are synced.
 const inFlight = 8
 
