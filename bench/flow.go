@@ -18,8 +18,10 @@ import (
 // flow sends clips through an engine from many callers.
 type flow struct {
 	Mel
-	clip  func(i int) source
-	turns chan struct{} // of the readers: more than one a core keep each other from finishing
+	samples int // of a clip
+	clip    func(i int) source
+	only    bool          // read, and compute nothing
+	turns   chan struct{} // of the readers: more than one a core keep each other from finishing
 }
 
 // source is where the samples of a clip come from: a wav, or memory.
@@ -31,11 +33,30 @@ type source struct {
 // spent is what went through, and the callers' time, in nanoseconds.
 type spent struct{ clips, read, compute, write atomic.Int64 }
 
-// rate is what was spent in the time since start.
-func (s *spent) rate(start time.Time) Rate {
+// measure is what work spent, for each second that it took.
+func (f *flow) measure(work func(*spent, time.Time) error) (Rate, error) {
+	var s spent
+	before, start := f.busy(), time.Now()
+	err := work(&s, start)
 	took := time.Since(start)
 	per := func(n *atomic.Int64) float64 { return float64(n.Load()) / float64(took) }
-	return Rate{Clips: float64(s.clips.Load()) / took.Seconds(), Read: per(&s.read), Compute: per(&s.compute), Write: per(&s.write)}
+	r := Rate{Clips: float64(s.clips.Load()) / took.Seconds(), Read: per(&s.read), Compute: per(&s.compute), Write: per(&s.write)}
+	r.Bytes = r.Clips * 2 * float64(f.samples)
+	for what, d := range f.busy() {
+		if r.Device == nil {
+			r.Device = map[string]float64{}
+		}
+		r.Device[what] = float64(d-before[what]) / float64(took)
+	}
+	return r, err
+}
+
+// busy is how long the engine's devices have worked, if it knows.
+func (f *flow) busy() map[string]time.Duration {
+	if e, ok := f.Engine.(timed); ok {
+		return e.Busy()
+	}
+	return nil
 }
 
 // over says whether the time for a measurement is up.
@@ -43,22 +64,21 @@ func (f *flow) over(start time.Time) bool { return time.Since(start).Seconds() >
 
 // run sends clips through until the time is over. No caller waits for another.
 func (f *flow) run(ctx context.Context) (Rate, error) {
-	var cost spent
-	var next atomic.Int64
-	start := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
-	for range f.Workers {
-		g.Go(func() error {
-			for first := true; first || !f.over(start); first = false {
-				if err := f.one(ctx, int(next.Add(1)), &cost, nil); err != nil {
-					return err
+	return f.measure(func(cost *spent, start time.Time) error {
+		var next atomic.Int64
+		g, ctx := errgroup.WithContext(ctx)
+		for range f.Workers {
+			g.Go(func() error {
+				for first := true; first || !f.over(start); first = false {
+					if err := f.one(ctx, int(next.Add(1)), cost, nil); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		})
-	}
-	err := g.Wait()
-	return cost.rate(start), err
+				return nil
+			})
+		}
+		return g.Wait()
+	})
 }
 
 // runShards sends clips through and into shards until the time is over. While one
@@ -66,25 +86,25 @@ func (f *flow) run(ctx context.Context) (Rate, error) {
 // elsewhere, for those of a shard that is synced are idle. It also says how many
 // bytes a shard has.
 func (f *flow) runShards(ctx context.Context, dir string, writers, frames int) (Rate, int64, error) {
-	var cost spent
 	var size atomic.Int64
-	start := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
-	for w := range writers {
-		g.Go(func() error {
-			path := filepath.Join(dir, fmt.Sprintf("shard-%d.h5", w))
-			for first := true; first || !f.over(start); first = false {
-				n, err := f.shard(ctx, path, max(1, 2*f.Workers/writers), frames, &cost)
-				if err != nil {
-					return err
+	r, err := f.measure(func(cost *spent, start time.Time) error {
+		g, ctx := errgroup.WithContext(ctx)
+		for w := range writers {
+			g.Go(func() error {
+				path := filepath.Join(dir, fmt.Sprintf("shard-%d.h5", w))
+				for first := true; first || !f.over(start); first = false {
+					n, err := f.shard(ctx, path, max(1, 2*f.Workers/writers), frames, cost)
+					if err != nil {
+						return err
+					}
+					size.Store(n)
 				}
-				size.Store(n)
-			}
-			return nil
-		})
-	}
-	err := g.Wait()
-	return cost.rate(start), size.Load(), err
+				return nil
+			})
+		}
+		return g.Wait()
+	})
+	return r, size.Load(), err
 }
 
 // shard fills one shard from several callers, in place of the one before it, and
@@ -133,13 +153,16 @@ func (f *flow) one(ctx context.Context, i int, cost *spent, to func(mel.Mel) err
 		return err
 	}
 	defer place.Release()
+	cost.clips.Add(1)
+	if f.only {
+		return nil
+	}
 	frames, err := place.Compute(ctx)
 	lap(&cost.compute)
 	if err == nil && to != nil {
 		err = to(frames)
 		lap(&cost.write)
 	}
-	cost.clips.Add(1)
 	return err
 }
 
@@ -149,7 +172,9 @@ func (f *flow) fill(ctx context.Context, s source) (mel.Clip, error) {
 	if s.path == "" {
 		place, err := f.Engine.Clip(ctx, len(s.samples))
 		if err == nil {
+			f.turns <- struct{}{}
 			copy(place.Samples(), s.samples)
+			<-f.turns
 		}
 		return place, err
 	}

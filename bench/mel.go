@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/melforge/melforge/mel"
 )
@@ -14,7 +15,7 @@ import (
 type Mel struct {
 	Engine  mel.Engine
 	Folder  string  // for files, which are removed afterwards
-	Clip    float64 // seconds of a clip; 0: the longest of the engine's configuration
+	Clip    float64 // seconds of a clip; 0: half a minute, or the longest of the engine's configuration
 	Seconds float64 // of each measurement; 0: 2
 	Workers int     // callers at a time
 	Readers int     // of them that read a file at a time; 0: one a core
@@ -25,8 +26,9 @@ type MelReport struct {
 	Engine  string  `json:"engine"`
 	Mel     string  `json:"mel"`
 	Clip    float64 `json:"clip_seconds"`
-	Memory  Rate    `json:"memory"`  // samples lie where the engine wants them
+	Memory  Rate    `json:"memory"`  // samples are copied to where the engine wants them
 	Files   Rate    `json:"files"`   // samples come from wav files in the page cache
+	Reading Rate    `json:"reading"` // the same without computing: whoever feeds an engine from files cannot be faster
 	Shards  Rate    `json:"shards"`  // the same, and frames go into HDF5 files that are synced
 	Writers int     `json:"writers"` // shards that are written at once, and files raw
 	Read    Raw     `json:"raw_read"`
@@ -40,19 +42,32 @@ type MelReport struct {
 // seconds of all of them together for each second that went by.
 type Rate struct {
 	Clips   float64 `json:"clips_per_second"`
+	Bytes   float64 `json:"bytes_per_second"` // of their samples
 	Read    float64 `json:"read"`
 	Compute float64 `json:"compute"` // computing, and waiting for the engine
 	Write   float64 `json:"write"`   // into HDF5, with the sync
+	// Device is how long a device worked, by what it did, in seconds for each
+	// second; none where the engine has no device.
+	Device map[string]float64 `json:"device,omitempty"`
 }
 
-// shardClips is how many clips a shard of the measurement has.
-const shardClips = 128
+// timed is an engine that knows how long its devices have worked.
+type timed interface {
+	Busy() map[string]time.Duration
+}
+
+// shardClips is how many clips a shard of the measurement has, and wavClips how
+// many wavs there are: more than a processor's cache holds.
+const (
+	shardClips = 128
+	wavClips   = 4 * shardClips
+)
 
 // Run measures.
 func (m Mel) Run(ctx context.Context) (MelReport, error) {
 	cfg := m.Engine.Config()
 	if m.Clip == 0 {
-		m.Clip = float64(cfg.MaxSamples()) / float64(cfg.Rate)
+		m.Clip = min(30, float64(cfg.MaxSamples())/float64(cfg.Rate))
 	}
 	if m.Seconds == 0 {
 		m.Seconds = 2
@@ -69,7 +84,7 @@ func (m Mel) Run(ctx context.Context) (MelReport, error) {
 		return MelReport{}, err
 	}
 	defer os.RemoveAll(dir)
-	wavs, err := MakeWavs(ctx, dir, shardClips, cfg.Rate, m.Clip, m.Clip)
+	wavs, err := MakeWavs(ctx, dir, wavClips, cfg.Rate, m.Clip, m.Clip)
 	if err == nil {
 		err = SyncAll(ctx, wavs.Paths)
 	}
@@ -85,7 +100,7 @@ func (m Mel) measure(ctx context.Context, dir string, wavs Wavs, n int, r *MelRe
 	if r.Read, err = RawRead(ctx, wavs.Paths, m.Readers); err != nil {
 		return err
 	}
-	f := flow{Mel: m, turns: make(chan struct{}, m.Readers)}
+	f := flow{Mel: m, samples: n, turns: make(chan struct{}, m.Readers)}
 	noise := makeNoise(n)
 	f.clip = func(int) source { return source{samples: noise} }
 	if r.Memory, err = f.run(ctx); err != nil {
@@ -95,6 +110,11 @@ func (m Mel) measure(ctx context.Context, dir string, wavs Wavs, n int, r *MelRe
 	if r.Files, err = f.run(ctx); err != nil {
 		return err
 	}
+	f.only = true
+	if r.Reading, err = f.run(ctx); err != nil {
+		return err
+	}
+	f.only = false
 	size := int64(0)
 	if r.Shards, size, err = f.runShards(ctx, dir, r.Writers, m.Engine.Config().Frames(n)); err != nil {
 		return err

@@ -24,13 +24,13 @@ func TestMelMeasuresEveryWayAndLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, rate := range map[string]float64{
-		"memory": r.Memory.Clips, "files": r.Files.Clips, "shards": r.Shards.Clips, "read": r.Read.Rate, "write": r.Write.Rate,
+		"memory": r.Memory.Clips, "files": r.Files.Clips, "reading": r.Reading.Clips, "shards": r.Shards.Clips, "read": r.Read.Rate, "write": r.Write.Rate,
 	} {
 		if !(rate > 0) {
 			t.Errorf("%s: rate %g", name, rate)
 		}
 	}
-	if want := int64(shardClips * (44 + 2*8000)); r.Read.Bytes != want {
+	if want := int64(wavClips * (44 + 2*8000)); r.Read.Bytes != want {
 		t.Errorf("%d bytes were read, want %d", r.Read.Bytes, want)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -2,16 +2,18 @@ package gpu
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
-	"github.com/melforge/melforge/mel"
+	"github.com/melforge/melforge/bench"
 )
 
 var (
-	benchWorkers = flag.Int("bench-workers", 0, "callers of the benchmark")
+	benchWorkers = flag.Int("bench-workers", 8*runtime.GOMAXPROCS(0), "callers of the benchmark")
 	benchReaders = flag.Int("bench-readers", 0, "files that the benchmark reads at a time")
 	benchSlots   = flag.Int("bench-slots", 0, "slots of the benchmark, with a chunk")
 	benchPreset  = flag.String("bench-preset", "whisper-80", "what the benchmark computes")
@@ -19,26 +21,37 @@ var (
 )
 
 func TestBench(t *testing.T) {
-	o := options(t, "worker")
+	o, c := options(t, "worker"), preset(t, *benchPreset)
 	o.Devices = []int{0}
-	b := Bench{Folder: t.TempDir(), Seconds: 0.05, Workers: 2, Sink: func(m mel.Mel) error { return nil }}
+	m := bench.Mel{Folder: t.TempDir(), Clip: 0.1, Seconds: 0.05, Workers: 2}
 	if *cudaWorker != "" {
-		o.Level, o.chunk, o.slots, b.Seconds, b.Workers, b.Readers = 1, *benchChunk, *benchSlots, 1, *benchWorkers, *benchReaders
-	} else if testing.Short() {
-		t.Skip("writes 500 MB of wavs")
+		o.Level, o.chunk, o.slots, m.Clip, m.Seconds, m.Workers, m.Readers = 1, *benchChunk, *benchSlots, 0, 1, *benchWorkers, *benchReaders
 	}
-	r, err := b.Run(t.Context(), o, preset(t, *benchPreset))
+	e, err := Open(t.Context(), o, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Protocol.Clips <= 0 || r.Files.Clips <= 0 || r.FirstFrame <= 0 {
-		t.Errorf("%+v", r)
+	m.Engine = e
+	engine, err := m.Run(t.Context())
+	if err = errors.Join(err, e.Close()); err != nil {
+		t.Fatal(err)
 	}
-	s, err := json.MarshalIndent(r, "", "  ")
+	device, err := Bench(t.Context(), o, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s", s)
+	if engine.Memory.Clips <= 0 || engine.Files.Device["copy_in"] <= 0 || device.FirstFrame <= 0 {
+		t.Errorf("%+v\n%+v", engine, device)
+	}
+	for _, r := range []any{engine, device} {
+		s, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s", s)
+	}
+	bus := device.Rates.BusBytes
+	t.Logf("of the bus: from memory %.3f, from wavs %.3f", engine.Memory.Bytes/bus, engine.Files.Bytes/bus)
 }
 
 // TestFirstFrame logs how long it takes from nothing to the first frames, with

@@ -118,41 +118,55 @@ func (a *app) benchMel(ctx context.Context, fl *benchFlags, e transforms.Engine,
 		return err
 	}
 	p := locate()
-	g, err := gpu.Bench{Folder: fl.folder, Seconds: fl.seconds}.Run(ctx, gpu.Options{
+	device, err := gpu.Bench(ctx, gpu.Options{
 		Worker: p.cuda, Devices: devices, Level: e.Level, CacheDir: filepath.Join(p.cache, "gpu"),
 	}, config)
 	if err != nil {
 		return err
 	}
+	g := benchGPUMessage{Report: device, MemoryOfBus: r.Memory.Bytes / device.Rates.BusBytes, FilesOfBus: r.Files.Bytes / device.Rates.BusBytes}
+	g.OfReading = r.Files.Bytes / min(r.Reading.Bytes, device.Rates.BusBytes)
 	a.ui.Message("bench_gpu", g, gpuReportText(g))
 	return nil
+}
+
+// benchGPUMessage is what a device does, and what the engine on all devices makes
+// of the first one's bus.
+type benchGPUMessage struct {
+	gpu.Report
+	MemoryOfBus float64 `json:"memory_of_bus"`
+	FilesOfBus  float64 `json:"files_of_bus"`
+	OfReading   float64 `json:"files_of_reading"` // of the lower of the bus and of reading alone
 }
 
 func melReportText(r bench.MelReport, workers int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s, clips of %g s, %d at once\n", r.Mel, r.Engine, r.Clip, workers)
 	line := func(name string, rate bench.Rate) {
-		fmt.Fprintf(&b, "  %-22s %9.0f clips/s  %9.0f times real time   busy: read %.2f, compute %.2f, write %.2f\n",
+		fmt.Fprintf(&b, "  %-22s %9.0f clips/s  %9.0f times real time   busy: read %.2f, compute %.2f, write %.2f",
 			name, rate.Clips, rate.Clips*r.Clip, rate.Read, rate.Compute, rate.Write)
+		if d := rate.Device; d != nil {
+			fmt.Fprintf(&b, "; device: copy-in %.2f, compute %.2f, copy-out %.2f", d["copy_in"], d["compute"], d["copy_out"])
+		}
+		b.WriteByte('\n')
 	}
 	line("from memory", r.Memory)
 	line("from wavs", r.Files)
+	line("  reading those alone", r.Reading)
 	line("from wavs into HDF5", r.Shards)
 	fmt.Fprintf(&b, "  raw: read(2) %s/s; write(2) and sync of %d files at once %s/s, of which shards reach %.2f\n",
 		size(int64(r.Read.Rate)), r.Writers, size(int64(r.Write.Rate)), r.OfRaw)
 	return b.String()
 }
 
-func gpuReportText(r gpu.Report) string {
+func gpuReportText(r benchGPUMessage) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s\n", r.Device, r.Tuning)
 	fmt.Fprintf(&b, "  bus, int16 samples     %9.0f clips/s  (%s/s)\n", r.Rates.Bus, size(int64(r.Rates.BusBytes)))
 	fmt.Fprintf(&b, "  device alone           %9.0f clips/s\n", r.Rates.DeviceOnly)
 	fmt.Fprintf(&b, "  host to host           %9.0f clips/s  %.3f of the bus, %.3f of the same copies without computing; streams overlap %.2f times, copy-in busy %.0f %%\n",
 		r.Rates.HostToHost, r.OfBus, r.OfDuplex, r.Overlap, 100*r.Busy)
-	fmt.Fprintf(&b, "  through the worker     %9.0f clips/s  %.3f of the bus\n", r.Protocol.Clips, r.Protocol.OfBus)
-	fmt.Fprintf(&b, "  from wavs in the cache %9.0f clips/s  %.3f of the bus; callers: read %.2f, wait %.2f\n", r.Files.Clips, r.Files.OfBus, r.Files.Read, r.Files.Wait)
-	fmt.Fprintf(&b, "  reading those alone    %9.0f clips/s  with read(2) into the ring; mels reach %.2f of the lower of this and the bus\n", r.Reading, r.OfReading)
+	fmt.Fprintf(&b, "  of the bus             %.3f from memory, %.3f from wavs, which is %.2f of the lower of the bus and of reading alone\n", r.MemoryOfBus, r.FilesOfBus, r.OfReading)
 	t := r.Rates.Timing
 	fmt.Fprintf(&b, "  time on its streams    copy-in %v, compute %v, copy-out %v in %.2f s\n", t.In, t.Compute, t.Out, r.Rates.Elapsed)
 	fmt.Fprintf(&b, "  first frame after %.2f s; %s on the device, %s pinned\n", r.FirstFrame, size(r.Rates.DeviceUsed), size(r.Rates.HostPinned))

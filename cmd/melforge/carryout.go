@@ -121,6 +121,9 @@ func (a *app) readyBeam(j *job) error {
 // user should see the whole plan first.
 func (a *app) planAndRun(ctx context.Context, j *job, proc *transforms.Process) (*manifests.Plan, pipelines.Summary, error) {
 	work := transforms.Job{Dir: j.folder.Dir(), Engine: j.chosen, Jobs: j.jobs}
+	if isLocal(runner()) {
+		proc.Single()
+	}
 	if !j.kind.speech && isLocal(runner()) {
 		ahead := proc.Ahead(ctx, work)
 		defer ahead.Stop()
