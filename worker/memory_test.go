@@ -39,3 +39,15 @@ func TestOpenMemoryRefuses(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkNewMemory(b *testing.B) {
+	for b.Loop() {
+		m, err := NewMemory(200 << 20)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := m.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
