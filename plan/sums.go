@@ -12,12 +12,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/minio/highwayhash"
+
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/manifests"
 )
 
-// sum is the SHA-256 of a file's content.
-type sum [sha256.Size]byte
+// sum is the HighwayHash-256 of a file's content. It keeps apart whatever files a
+// person has, seven times as fast as SHA-256, which would be the half of what it
+// takes to plan a corpus of wavs. Against files that were made to be taken for
+// one another it is no help.
+type sum [highwayhash.Size]byte
+
+// sumKey is that of the hash: not secret, and never to be changed.
+var sumKey = []byte("melforge: content of a wav file.")
 
 // sums finds the hashes of files, by reading them or by remembering. A nightly
 // run would otherwise read a whole corpus of wavs to find that none is new.
@@ -46,7 +54,7 @@ type remembered struct {
 const settled = 3 * time.Second
 
 // sumsMagic opens the file of sums; its last byte is its version.
-const sumsMagic = "mfsums\x00\x01"
+const sumsMagic = "mfsums\x00\x02"
 
 // loadSums reads what earlier runs knew. It is only a memory: where it is
 // damaged or missing, every file is read.
@@ -149,7 +157,10 @@ func (s *sums) file(path string) (sum, error) {
 	}
 	buf := s.buffers.Get().(*[]byte)
 	defer s.buffers.Put(buf)
-	h := sha256.New()
+	h, err := highwayhash.New(sumKey)
+	if err != nil {
+		return sum{}, err
+	}
 	if _, err := io.CopyBuffer(h, struct{ io.Reader }{f}, *buf); err != nil {
 		return sum{}, err
 	}
