@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,5 +81,30 @@ func TestParent(t *testing.T) {
 	}
 	if got, err := a.wait(t.Context()); err == nil || got != nil || !strings.Contains(err.Error(), "a came first") {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestInheritedWantsASocket keeps a worker that somebody starts by hand from
+// writing into whatever file has the socket's number.
+func TestInheritedWantsASocket(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, extra := range [][]*os.File{nil, {file}} {
+		cmd := exec.Command(exe)
+		cmd.Env, cmd.ExtraFiles = append(os.Environ(), role+"=about"), extra
+		said, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(said), "no socket from a parent") {
+			t.Errorf("with %d files: %s, %v", len(extra), said, err)
+		}
+	}
+	if info, err := file.Stat(); err != nil || info.Size() > 0 {
+		t.Errorf("%d bytes were written, %v", info.Size(), err)
 	}
 }

@@ -20,6 +20,8 @@ const connFD = 3
 // parent goes away.
 type Handler func(ctx context.Context, req []byte) ([]byte, error)
 
+var errNoParent = errors.New("worker: no socket from a parent")
+
 // Inherited returns the connection to the parent that started this process.
 func Inherited() (io.ReadWriter, error) {
 	// So that a process this worker starts does not keep the parent waiting.
@@ -28,10 +30,10 @@ func Inherited() (io.ReadWriter, error) {
 	// thread that watches it.
 	f := os.NewFile(connFD, "worker socket")
 	if f == nil {
-		return nil, errors.New("worker: no socket from a parent")
+		return nil, errNoParent
 	}
-	if _, err := f.Stat(); err != nil {
-		return nil, fmt.Errorf("worker: no socket from a parent: %w", err)
+	if info, err := f.Stat(); err != nil || info.Mode().Type() != os.ModeSocket {
+		return nil, errors.Join(errNoParent, err)
 	}
 	return f, nil
 }
