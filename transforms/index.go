@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"golang.org/x/sync/errgroup"
@@ -68,7 +69,7 @@ func (f *indexFn) index(ctx context.Context, made func(*Made) bool, emit func(ma
 			return fmt.Errorf("shard %s was planned but not made", s.Name)
 		}
 	}
-	process.made()
+	process.note(func(t *Times) *time.Time { return &t.Made })
 	results := make([]manifests.Result, len(plan.Shards))
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))

@@ -39,8 +39,6 @@ type Process struct {
 
 	mu     sync.Mutex
 	forges map[forgeKey]*opening
-	single bool                    // one pipeline is all that this process runs
-	ended  chan error              // gets what the engines' end said, if they ended early; else nil
 	begun  map[shardKey]*beginning // shards made ahead of the pipeline
 	failed error
 	times  Times
@@ -96,40 +94,8 @@ func (p *Process) fail(err error) {
 	}
 }
 
-// Single says that this process runs one pipeline and ends. Its engines then end
-// when all shards are made, beside the writing of the index: a GPU takes a while
-// to let go.
-func (p *Process) Single() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.single = true
-}
-
-// made notes that all shards are made.
-func (p *Process) made() {
-	p.note(func(t *Times) *time.Time { return &t.Made })
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.single && p.ended == nil {
-		ended := make(chan error, 1)
-		p.ended = ended
-		go func() { ended <- p.end() }()
-	}
-}
-
 // Close ends the engines that this process opened.
 func (p *Process) Close() error {
-	p.mu.Lock()
-	ended := p.ended
-	p.ended = nil
-	p.mu.Unlock()
-	if ended != nil {
-		return errors.Join(<-ended, p.end())
-	}
-	return p.end()
-}
-
-func (p *Process) end() error {
 	p.mu.Lock()
 	all := p.forges
 	p.forges, p.begun = map[forgeKey]*opening{}, map[shardKey]*beginning{}

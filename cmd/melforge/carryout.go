@@ -80,10 +80,9 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 	}
 	proc := transforms.Open(host(j.options.Voices, a.ui.Log))
 	p, sum, err := a.planAndRun(ctx, j, proc)
-	// The engine's end overlaps with what is left to do here.
-	closed := make(chan error, 1)
-	go func() { closed <- proc.Close() }()
-	defer func() { err = errors.Join(err, <-closed) }()
+	// Nobody waits for the engine's end: all that it made is there, a GPU takes a
+	// tenth of a second to let go, and its worker does not outlive this process.
+	go func() { _ = proc.Close() }()
 	if err != nil {
 		return err
 	}
@@ -121,9 +120,6 @@ func (a *app) readyBeam(j *job) error {
 // user should see the whole plan first.
 func (a *app) planAndRun(ctx context.Context, j *job, proc *transforms.Process) (*manifests.Plan, pipelines.Summary, error) {
 	work := transforms.Job{Dir: j.folder.Dir(), Engine: j.chosen, Jobs: j.jobs}
-	if isLocal(runner()) {
-		proc.Single()
-	}
 	if !j.kind.speech && isLocal(runner()) {
 		ahead := proc.Ahead(ctx, work)
 		defer ahead.Stop()
