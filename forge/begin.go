@@ -35,7 +35,7 @@ func (m *making) begin(ctx context.Context, items []manifests.Item) error {
 		all[i] = &m.clips[i]
 	}
 	start := time.Now()
-	defer func() { m.cost.write.since(start) }()
+	defer func() { m.cost.write.since(start, "create") }()
 	return m.create(all)
 }
 
@@ -43,7 +43,7 @@ func (m *making) begin(ctx context.Context, items []manifests.Item) error {
 // none if it will not pass.
 func (m *making) foresee(it *manifests.Item) (int, error) {
 	start := time.Now()
-	defer func() { m.cost.wav.since(start) }()
+	defer func() { m.cost.wav.since(start, "look ahead") }()
 	path, given := it.Audio, it.Audio != ""
 	if !given {
 		path = m.folder.Path(datasets.WavFile(it.Key))

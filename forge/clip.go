@@ -98,7 +98,7 @@ func (m *making) compute(ctx context.Context, place mel.Clip, c *clip) error {
 // memory until the place is released.
 func (m *making) computed(ctx context.Context, place mel.Clip, c *clip) (mel.Mel, error) {
 	start := time.Now()
-	defer func() { m.cost.mel.since(start) }()
+	defer func() { m.cost.mel.since(start, "compute") }()
 	v, err := place.Compute(ctx)
 	if err != nil {
 		return v, fmt.Errorf("%s: %w", c.Audio, err)

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
@@ -20,6 +21,7 @@ import (
 	"github.com/melforge/melforge/augment"
 	"github.com/melforge/melforge/commit"
 	"github.com/melforge/melforge/datasets"
+	"github.com/melforge/melforge/internal/timeline"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/shards"
@@ -96,6 +98,8 @@ func (f *Forge) make(ctx context.Context, folder datasets.Folder, p *manifests.P
 		return r, err
 	}
 	defer leave()
+	start := time.Now()
+	defer func() { timeline.Add("shards", "make", s.Name, start) }()
 	todo, err := items()
 	if err != nil {
 		return r, err

@@ -38,7 +38,7 @@ func (m *making) given(ctx context.Context, it *manifests.Item, c *clip) error {
 	if place != nil {
 		defer place.Release()
 	}
-	m.cost.wav.since(start)
+	m.cost.wav.since(start, "open and wait for room")
 	pcm, err := m.take(f, it, place, c)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (m *making) direct(ctx context.Context, f *audio.File, c *clip) (mel.Clip, 
 func (m *making) take(f *audio.File, it *manifests.Item, place mel.Clip, c *clip) (pcm audio.PCM, err error) {
 	defer m.forge.queue.turn()()
 	start := time.Now()
-	defer func() { m.cost.wav.since(start) }()
+	defer func() { m.cost.wav.since(start, "read and judge") }()
 	pcm.Rate = f.Rate()
 	if place != nil {
 		pcm.Samples = place.Samples()
@@ -129,7 +129,7 @@ func (m *making) part(it *manifests.Item, c *clip) (sound, error) {
 		return s, m.accept(s, "", c)
 	}
 	start := time.Now()
-	defer func() { m.cost.wav.since(start) }()
+	defer func() { m.cost.wav.since(start, "cut") }()
 	f, err := audio.OpenWAV(it.Audio)
 	if err != nil {
 		return sound{}, badWAV(err)

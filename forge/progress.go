@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/melforge/melforge/internal/timeline"
 	"github.com/melforge/melforge/manifests"
 )
 
@@ -36,9 +37,23 @@ func (c *costs) total() manifests.Cost {
 	return manifests.Cost{Speech: c.speech.seconds(), Hear: c.hear.seconds(), Wav: c.wav.seconds(), Mel: c.mel.seconds(), Write: c.write.seconds()}
 }
 
-// stopwatch adds up durations from many goroutines.
-type stopwatch struct{ ns atomic.Int64 }
+// name says where the timeline has them, and what they are of.
+func (c *costs) name(of string) {
+	for track, s := range map[string]*stopwatch{"speech": &c.speech, "hear": &c.hear, "wav": &c.wav, "mel": &c.mel, "write": &c.write} {
+		s.track, s.of = track, of
+	}
+}
 
-func (s *stopwatch) since(start time.Time) { s.ns.Add(int64(time.Since(start))) }
+// stopwatch adds up durations from many goroutines.
+type stopwatch struct {
+	ns        atomic.Int64
+	track, of string
+}
+
+// since adds what was done since start.
+func (s *stopwatch) since(start time.Time, what string) {
+	s.ns.Add(int64(time.Since(start)))
+	timeline.Add(s.track, what, s.of, start)
+}
 
 func (s *stopwatch) seconds() float64 { return time.Duration(s.ns.Load()).Seconds() }

@@ -38,7 +38,7 @@ func (m *making) settle(r *manifests.Result) []*clip {
 func (m *making) write(ctx context.Context, made []*clip, leave func()) (*manifests.Shard, error) {
 	start := time.Now()
 	err := m.shape(made)
-	m.cost.write.since(start)
+	m.cost.write.since(start, "shape")
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (m *making) write(ctx context.Context, made []*clip, leave func()) (*manife
 	leave()
 	start = time.Now()
 	s, err := m.file.Commit()
-	m.cost.write.since(start)
+	m.cost.write.since(start, "commit")
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +115,14 @@ func (m *making) putMel(row int, v mel.Mel) error {
 	m.puts <- struct{}{}
 	defer func() { <-m.puts }()
 	start := time.Now() // waiting is no cost of writing
-	defer func() { m.cost.write.since(start) }()
+	defer func() { m.cost.write.since(start, "row") }()
 	return m.file.Put(row, v)
 }
 
 // samples reads those of a clip again.
 func (m *making) samples(c *clip) ([]int16, error) {
 	start := time.Now()
-	defer func() { m.cost.wav.since(start) }()
+	defer func() { m.cost.wav.since(start, "read again") }()
 	pcm, err := audio.ReadWAV(m.folder.Path(c.Audio))
 	if err != nil {
 		return nil, err

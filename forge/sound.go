@@ -48,6 +48,7 @@ func (f *Forge) newMaking(folder datasets.Folder, p *manifests.Plan, s manifests
 		c := &m.clips[i]
 		c.Key, c.text, c.row = it.Key, it.Text, i
 	}
+	m.cost.name(s.Name)
 	m.puts = make(chan struct{}, m.writers())
 	m.budget.Store(keepValues)
 	m.memory.pool = &f.slabs
@@ -133,7 +134,7 @@ func (m *making) listen(ctx context.Context, s sound, it *manifests.Item, c *cli
 	}
 	defer m.forge.speaking.Release(1)
 	start := time.Now()
-	defer func() { m.cost.hear.since(start) }()
+	defer func() { m.cost.hear.since(start, "listen") }()
 	text, err := m.forge.voices.Hear(ctx, s.pcm)
 	var refused *tts.Refusal
 	if errors.As(err, &refused) {
@@ -185,7 +186,7 @@ func (m *making) say(ctx context.Context, it *manifests.Item, key manifests.Key)
 		return sound{}, err
 	}
 	start := time.Now()
-	defer func() { m.cost.wav.since(start) }()
+	defer func() { m.cost.wav.since(start, "level and store") }()
 	pcm, _, refused := m.plan.Settings.Gates.Apply(m.forge.resampler.Resample(pcm, m.plan.Settings.Rate), it.Say())
 	if refused != nil {
 		return sound{}, &badSound{manifests.StageAudio, refused.Reason, refused.Detail}
@@ -220,7 +221,7 @@ func (m *making) augmented(ctx context.Context, it *manifests.Item, c *clip) (so
 		return sound{}, err
 	}
 	start := time.Now()
-	defer func() { m.cost.wav.since(start) }()
+	defer func() { m.cost.wav.since(start, "augment") }()
 	pcm, err := augment.Apply(base.pcm, *it.Augment, m.assets)
 	if err != nil {
 		return sound{}, err
@@ -244,7 +245,7 @@ func (m *making) speak(ctx context.Context, it *manifests.Item) (audio.PCM, erro
 	}
 	defer m.forge.speaking.Release(1)
 	start := time.Now() // waiting for a voice is no cost of speech
-	defer func() { m.cost.speech.since(start) }()
+	defer func() { m.cost.speech.since(start, "speak") }()
 	pcm, err := m.forge.voices.Speak(ctx, tts.Utterance{Text: it.Say(), Voice: v, Speed: it.Speed, Pitch: it.Pitch})
 	var refused *tts.Refusal
 	if errors.As(err, &refused) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/melforge/melforge/gpu/wire"
+	"github.com/melforge/melforge/internal/timeline"
 	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/worker"
 )
@@ -23,6 +24,7 @@ type device struct {
 	info   Device
 	layout wire.Layout
 	memory string // the shared memory's name
+	track  string // of the timeline
 
 	mu     sync.Mutex
 	level  int
@@ -33,7 +35,7 @@ type device struct {
 }
 
 func newDevice(o Options, c mel.Config, info Device) *device {
-	return &device{o: o, cfg: c, info: info, level: o.Level}
+	return &device{o: o, cfg: c, info: info, level: o.Level, track: fmt.Sprintf("GPU %d", info.Index)}
 }
 
 // start tunes the device, makes the shared memory and starts the worker, unless
@@ -95,7 +97,8 @@ func (d *device) supervise(provoke string) error {
 // one that cannot start, and goes down a level when neither helps. The samples
 // stay in the shared memory, so a batch is done over with the same result.
 func (d *device) compute(ctx context.Context, b wire.Batch) error {
-	req := b.Encode()
+	req, start := b.Encode(), time.Now()
+	defer func() { timeline.Add(d.track, "batch", "", start) }()
 	for try := 0; ; {
 		super := d.current()
 		reply, err := super.Call(ctx, req)

@@ -50,7 +50,9 @@ func TestDiscoverExplains(t *testing.T) {
 		if as == "babbler" {
 			want = "did not start: exit status 0; it said: Hello!: check nvidia-smi"
 		}
-		if _, err = Open(t.Context(), options(t, as), preset(t, "whisper-80")); !errors.As(err, &u) || !strings.Contains(err.Error(), want) {
+		o := options(t, as)
+		o.Log = func(line string) { t.Errorf("%s: beside the error it said %s", as, line) }
+		if _, err = Open(t.Context(), o, preset(t, "whisper-80")); !errors.As(err, &u) || !strings.Contains(err.Error(), want) {
 			t.Errorf("open with %s: %v", as, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/melforge/melforge/worker"
 )
@@ -15,6 +16,7 @@ import (
 type scout struct {
 	device int
 	child  *worker.Process
+	taken  atomic.Bool
 }
 
 // sendScout starts a scout and returns the devices to use. An error is an
@@ -29,8 +31,15 @@ func sendScout(ctx context.Context, o Options) (*scout, []Device, error) {
 	}
 	ctx, stop := context.WithTimeout(ctx, probeTime)
 	defer stop()
+	w := workerOptions(o, s.device)
+	log := w.Log
+	w.Log = func(line string) { // who is not used has nothing to say but in the error
+		if s.taken.Load() {
+			log(line)
+		}
+	}
 	var err error
-	if s.child, err = worker.Begin(ctx, workerOptions(o, s.device)); err != nil {
+	if s.child, err = worker.Begin(ctx, w); err != nil {
 		return nil, nil, explain(err, err.Error())
 	}
 	var all, chosen []Device
@@ -54,6 +63,7 @@ func (s *scout) take(device int) *worker.Process {
 	}
 	child := s.child
 	s.child = nil
+	s.taken.Store(true)
 	return child
 }
 

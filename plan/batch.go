@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/melforge/melforge/corpus"
 	"github.com/melforge/melforge/datasets"
+	"github.com/melforge/melforge/internal/timeline"
 	"github.com/melforge/melforge/manifests"
 )
 
@@ -97,9 +99,11 @@ func (b *builder) hash(ctx context.Context, t *batch, turns chan struct{}) {
 		turns <- struct{}{}
 		t.hashes.Go(func() {
 			defer func() { <-turns }()
+			start := time.Now()
 			if r.wav.err = ctx.Err(); r.wav.err == nil {
 				r.wav.sum, r.wav.err = b.sums.file(r.path)
 			}
+			timeline.Add("plan", "hash", r.path, start)
 		})
 	}
 }

@@ -24,6 +24,7 @@ type Batch struct {
 	Value any
 
 	v      *version
+	begun  time.Time // its reading
 	memory memory
 	home   *staging
 	left   atomic.Int32 // clips that are still to be read

@@ -4,6 +4,9 @@ import (
 	"context"
 	"io"
 	"sync"
+	"time"
+
+	"github.com/melforge/melforge/internal/timeline"
 )
 
 // run is one epoch under way: workers read the clips of its batches, in order,
@@ -95,7 +98,7 @@ func (r *run) width(step int) int {
 func (r *run) begin() {
 	indices := r.plan.indices(r.begun, r.opts.Rank)
 	b := &Batch{
-		Epoch: r.epoch, Step: r.plan.before() + r.begun, Mels: r.v.cfg.NMels, Width: r.width(r.begun), v: r.v, done: make(chan struct{}),
+		Epoch: r.epoch, Step: r.plan.before() + r.begun, Mels: r.v.cfg.NMels, Width: r.width(r.begun), v: r.v, begun: time.Now(), done: make(chan struct{}),
 		Indices: make([]int, len(indices)), Frames: make([]int, len(indices)), Pads: make([]uint16, len(indices)),
 	}
 	for k, i := range indices {
@@ -133,6 +136,7 @@ func (r *run) read(b *Batch, k int) {
 	if b.err == nil && r.opts.Prepare != nil {
 		b.err = r.opts.Prepare(b)
 	}
+	timeline.Add("batches", "read", "", b.begun)
 	close(b.done)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/melforge/melforge/datasets"
 	"github.com/melforge/melforge/forge"
+	"github.com/melforge/melforge/internal/timeline"
 	"github.com/melforge/melforge/manifests"
 )
 
@@ -70,6 +71,8 @@ func (f *indexFn) index(ctx context.Context, made func(*Made) bool, emit func(ma
 		}
 	}
 	process.note(func(t *Times) *time.Time { return &t.Made })
+	start := time.Now()
+	defer func() { timeline.Add("index", "write", f.Job.Dir, start) }()
 	results := make([]manifests.Result, len(plan.Shards))
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))

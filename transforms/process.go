@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/melforge/melforge/forge"
+	"github.com/melforge/melforge/internal/timeline"
 	"github.com/melforge/melforge/manifests"
 	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/tts"
@@ -157,10 +158,12 @@ func (p *Process) open(plan *manifests.Plan, engine Engine, jobs int) (*opening,
 	go func() {
 		defer close(o.done)
 		if plan.Mel != nil {
+			start := time.Now()
 			if o.engine, o.err = p.host.Engine(engine, key.mel, jobs); o.err != nil {
 				o.engine = nil
 				return
 			}
+			timeline.Add("engine", "open", o.engine.Name(), start)
 			p.note(func(t *Times) *time.Time { return &t.Engine })
 		}
 		o.forge = forge.New(p.host.Voices, o.engine, jobs, &p.progress)

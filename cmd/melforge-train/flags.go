@@ -17,7 +17,7 @@ import (
 // trainFlags are those that every training has.
 type trainFlags struct {
 	backendFlags
-	out                                  string
+	out, trace                           string
 	steps, epochs, accumulate            int
 	batch                                string
 	rate, clip, decay                    float64
@@ -55,6 +55,7 @@ func (t *trainFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&t.augment, "spec-augment", false, "mask stretches of time and frequency, anew in every epoch")
 	f.IntVar(&t.workers, "workers", 0, "threads that read mels; 0: up to four")
 	f.StringVar(&t.badShards, "bad-shards", "fail", "what becomes of damaged shards: fail or skip")
+	f.StringVar(&t.trace, "trace", "", "write when it waited, trained, read and evaluated to this file, for Perfetto or Chrome to draw")
 	f.BoolVar(&t.verify, "verify", false, "check every byte of the dataset first")
 	t.backendFlags.add(f)
 }

@@ -104,7 +104,12 @@ func (a *app) run(ctx context.Context, t *training, start startMessage) error {
 		return err
 	}
 	a.ui.GoOn = commandLine()
+	traced, err := a.ui.Trace(t.flags.trace)
+	if err != nil {
+		return err
+	}
 	s, err := l.Run(ctx)
+	traced()
 	m := summaryMessage{
 		Summary: s, Share: s.Share(), StepsPerSecond: s.StepsPerSecond(), SamplesPerSecond: s.SamplesPerSecond(),
 		Curve: filepath.Join(t.flags.out, "loss.html"),

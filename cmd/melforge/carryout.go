@@ -78,6 +78,11 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 	if err := a.readyBeam(j); err != nil {
 		return err
 	}
+	traced, err := a.ui.Trace(j.trace)
+	if err != nil {
+		return err
+	}
+	defer traced()
 	proc := transforms.Open(host(j.options.Voices, a.ui.Log))
 	p, sum, err := a.planAndRun(ctx, j, proc)
 	// Nobody waits for the engine's end: all that it made is there, a GPU takes a
@@ -93,6 +98,7 @@ func (a *app) carryOut(ctx context.Context, j *job) (err error) {
 	if err := j.folder.Finish(); err != nil {
 		return err
 	}
+	traced()
 	a.showSummary(j, p, d, sum, a.phases(proc.Times()))
 	if lines := d.Totals.Entries + d.Totals.Rejects; j.limit.exceeded(d.Totals.Rejects, lines) {
 		return &rejectsError{d.Totals.Rejects, lines, j.maxRejects, j.folder.Path(datasets.RejectsName)}

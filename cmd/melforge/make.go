@@ -84,7 +84,7 @@ type makeFlags struct {
 	versions                                   int
 	retry, repair, dryRun                      bool
 	long, layout                               string
-	cache                                      string
+	cache, trace                               string
 }
 
 func (a *app) makeCommand(k kind) *cobra.Command {
@@ -133,6 +133,7 @@ func (a *app) makeCommand(k kind) *cobra.Command {
 	f.BoolVar(&fl.repair, "repair", false, "first check every file of the dataset, and make again what is missing or damaged")
 	f.StringVar(&fl.cache, "cache", "", "folder for unpacked voices (default: the user's cache folder)")
 	if !k.dryRun {
+		f.StringVar(&fl.trace, "trace", "", "write what this process does, and when, to this file, for Perfetto or Chrome to draw")
 		f.BoolVarP(&fl.dryRun, "dry-run", "n", false, "say what would be done and do nothing")
 	} else {
 		fl.dryRun = true

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"github.com/melforge/melforge/internal/timeline"
 	"github.com/melforge/melforge/trainer"
 )
 
@@ -54,6 +55,7 @@ func (s *loaderSource) Next(ctx context.Context) (*Batch, error) {
 	}
 	start := time.Now()
 	inputs, err := s.encode(b)
+	timeline.Add("batches", "hand over", "", start)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/ml/model"
 
+	"github.com/melforge/melforge/internal/timeline"
 	"github.com/melforge/melforge/trainer/optim"
 )
 
@@ -202,6 +203,7 @@ func (l *Loop) step(ctx context.Context, feed *feed) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	timeline.Add("training", "wait for data", "", start)
 	x := Step{Step: l.at.Step + 1, Wait: seconds(start)}
 	start = time.Now()
 	before := l.stepper.spent
@@ -224,6 +226,7 @@ func (l *Loop) step(ctx context.Context, feed *feed) error {
 	x.Compile = (l.stepper.spent.compile - before.compile).Seconds()
 	x.Device = (l.stepper.spent.device - before.device).Seconds()
 	x.Work = seconds(start) - x.Compile
+	timeline.Add("training", "step", "", start)
 	l.times = append(l.times, x.Wait+x.Work)
 	last := batches[len(batches)-1]
 	x.Epoch, x.Loss, x.Rate, x.Norm = last.Epoch, o.Loss, o.Rate, o.Norm
@@ -257,6 +260,7 @@ func (l *Loop) evaluate(ctx context.Context) (better, done bool, err error) {
 		return false, false, fmt.Errorf("evaluate after step %d: %w", l.at.Step, err)
 	}
 	e.Seconds = seconds(start)
+	timeline.Add("training", "evaluate", "", start)
 	l.summary.Evaluate += e.Seconds
 	e.Best = l.at.Best == nil || e.Value < l.at.Best.Value
 	kept := e
@@ -294,6 +298,7 @@ func (l *Loop) save(best bool) error {
 	l.saved = l.at.Step
 	l.summary.Checkpoint = path
 	l.summary.Save += seconds(start)
+	timeline.Add("training", "checkpoint", "", start)
 	if l.opts.OnCheckpoint != nil {
 		l.opts.OnCheckpoint(path, l.at.Step)
 	}
