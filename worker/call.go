@@ -53,7 +53,11 @@ func (p *Process) prepare(ctx context.Context, first []byte) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("worker: %s is not ready: %w", p.name, ctx.Err())
 	}
-	return fmt.Errorf("worker: %s did not start: %v", p.name, err) // not the Died of a call
+	var died *Died
+	if errors.As(err, &died) { // which would be that of a call
+		err = errors.New(died.how())
+	}
+	return fmt.Errorf("worker: %s did not start: %v", p.name, err) // nor its own error, for nobody asked anything
 }
 
 // begin sends a request. The call it returns ends by itself: with a reply, with

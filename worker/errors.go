@@ -20,9 +20,12 @@ type Died struct {
 }
 
 // Error implements error.
-func (d *Died) Error() string {
+func (d *Died) Error() string { return fmt.Sprintf("worker %s died: %s", d.Worker, d.how()) }
+
+// how says how it ended, and what it said.
+func (d *Died) how() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "worker %s died: %s", d.Worker, d.State)
+	b.WriteString(d.State)
 	if d.Timeout > 0 {
 		fmt.Fprintf(&b, " after a call took longer than %v", d.Timeout)
 	}

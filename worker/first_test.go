@@ -13,8 +13,8 @@ import (
 func TestFirst(t *testing.T) {
 	for first, want := range map[string]string{
 		"fail no room": "no room",
-		"exit":         "going down",
-		"kill":         "signal: killed",
+		"exit":         "did not start: exit status 3; it said: going down",
+		"kill":         "did not start: signal: killed",
 	} {
 		o := options("worker")
 		o.First = []byte(first)
