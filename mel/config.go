@@ -120,12 +120,24 @@ func (c Config) start() int {
 
 // source is the index in a clip of n samples from which sample i comes, given
 // that i may lie before the beginning or after the end; -1 is a zero.
-func (c Config) source(i, n int) int {
+func (c Config) source(i, n int) int { return sourceOf(i, n, c.mirrored(n)) }
+
+// mirrored is how many samples, with zeros behind those of a clip of n, go on
+// beyond their ends as in a mirror; 0: none do.
+func (c Config) mirrored(n int) int {
 	switch c.Framing {
 	case FramingChunk:
-		i = mirror(i, c.MaxSamples())
+		return c.MaxSamples()
 	case FramingCentre, FramingInner:
-		i = mirror(i, n)
+		return n
+	}
+	return 0
+}
+
+// sourceOf is source for many samples of one clip.
+func sourceOf(i, n, mirrored int) int {
+	if mirrored > 0 {
+		i = mirror(i, mirrored)
 	}
 	if i < 0 || i >= n {
 		return -1

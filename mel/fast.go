@@ -134,10 +134,10 @@ func (c Config) clip(r *room) spectra.Clip {
 // fillMargins puts before and behind the samples what frames see there. The
 // margins hold zeros.
 func (c Config) fillMargins(r *room) {
-	samples := r.samples()
+	samples, mirrored := r.samples(), c.mirrored(r.n)
 	fill := func(from, to int) {
 		for i := from; i < to; i++ {
-			if at := c.source(i, r.n); at >= 0 {
+			if at := sourceOf(i, r.n, mirrored); at >= 0 {
 				r.padded[r.before+i] = samples[at]
 			}
 		}
