@@ -39,24 +39,19 @@ func newDevice(o Options, c mel.Config, info Device) *device {
 }
 
 // start tunes the device, makes the shared memory and starts the worker, unless
-// one was begun.
-func (d *device) start(ctx context.Context, child *worker.Process) (*worker.Memory, error) {
+// the scout is one for it.
+func (d *device) start(ctx context.Context, s *scout) (*worker.Memory, error) {
 	d.tune(ctx)
 	d.layout = wire.NewLayout(d.cfg, d.tuning.slots, d.tuning.chunk)
 	memory, err := worker.NewMemory(d.layout.Bytes())
-	if err == nil {
-		d.memory = memory.Name()
-		if err = d.supervise(d.o.provoke); err != nil {
-			err = errors.Join(err, memory.Close())
-		}
-	}
 	if err != nil {
-		if child != nil {
-			_ = child.Close() // it never fails
-		}
 		return nil, err
 	}
-	if child != nil {
+	d.memory = memory.Name()
+	if err := d.supervise(d.o.provoke); err != nil {
+		return nil, errors.Join(err, memory.Close())
+	}
+	if child := s.take(d.info.Index); child != nil {
 		d.super.Adopt(child)
 	}
 	// A batch of nothing starts the worker and shows that it answers.

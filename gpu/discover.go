@@ -90,7 +90,7 @@ func (o Options) of(all []Device) ([]Device, error) {
 // ask runs the worker for an answer in JSON.
 func ask(ctx context.Context, o Options, answer any, args ...string) error {
 	if o.Worker == "" {
-		return explain(errNoWorker, "")
+		return explain(errNoWorker)
 	}
 	ctx, stop := context.WithTimeout(ctx, probeTime)
 	defer stop()
@@ -103,7 +103,7 @@ func ask(ctx context.Context, o Options, answer any, args ...string) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return explain(err, out.String()+words.String())
+		return explain(fmt.Errorf("%w; it said: %s", err, strings.TrimSpace(out.String()+words.String())))
 	}
 	if err := json.Unmarshal(out.Bytes(), answer); err != nil {
 		return &Unavailable{Reason: fmt.Sprintf("melforge-cuda gave no answer: %v", err), Remedy: "use the programs of one release"}
@@ -114,8 +114,8 @@ func ask(ctx context.Context, o Options, answer any, args ...string) error {
 var errNoWorker = fmt.Errorf("melforge-cuda: %w", fs.ErrNotExist)
 
 // explain finds the reason in how the worker failed and what it said.
-func explain(err error, said string) error {
-	said = strings.TrimSpace(said)
+func explain(err error) error {
+	said := err.Error()
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(said, p) })
 	}
@@ -133,8 +133,5 @@ func explain(err error, said string) error {
 	case has("Error in initialization"):
 		return &Unavailable{Reason: "CUDA does not initialise: " + said, Remedy: "check nvidia-smi and that the driver fits the kernel, or compute with --engine cpu"}
 	}
-	if said != "" && !strings.Contains(err.Error(), said) {
-		err = fmt.Errorf("%w; it said: %s", err, said)
-	}
-	return &Unavailable{Reason: fmt.Sprintf("melforge-cuda failed: %v", err), Remedy: "check nvidia-smi, or compute with --engine cpu"}
+	return &Unavailable{Reason: "melforge-cuda failed: " + said, Remedy: "check nvidia-smi, or compute with --engine cpu"}
 }

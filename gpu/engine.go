@@ -18,7 +18,6 @@ import (
 
 	"github.com/melforge/melforge/gpu/wire"
 	"github.com/melforge/melforge/mel"
-	"github.com/melforge/melforge/worker"
 )
 
 // Options say how to open the engine.
@@ -88,8 +87,7 @@ func Open(ctx context.Context, o Options, c mel.Config) (*Engine, error) {
 	rings, wrong := make([]*ring, len(devices)), make([]error, len(devices))
 	var all sync.WaitGroup
 	for i, d := range devices {
-		child := s.take(d.Index)
-		all.Go(func() { rings[i], wrong[i] = e.open(ctx, d, child) })
+		all.Go(func() { rings[i], wrong[i] = e.open(ctx, d, s) })
 	}
 	all.Wait()
 	for i, d := range devices {
@@ -106,10 +104,10 @@ func Open(ctx context.Context, o Options, c mel.Config) (*Engine, error) {
 	return e, nil
 }
 
-// open makes one device ready. Its worker may have been begun.
-func (e *Engine) open(ctx context.Context, d Device, child *worker.Process) (*ring, error) {
+// open makes one device ready. The scout may be nil.
+func (e *Engine) open(ctx context.Context, d Device, s *scout) (*ring, error) {
 	dev := newDevice(e.o, e.cfg, d)
-	memory, err := dev.start(ctx, child)
+	memory, err := dev.start(ctx, s)
 	if err != nil {
 		return nil, err
 	}

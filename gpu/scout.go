@@ -23,7 +23,7 @@ type scout struct {
 // *Unavailable.
 func sendScout(ctx context.Context, o Options) (*scout, []Device, error) {
 	if o.Worker == "" {
-		return nil, nil, explain(errNoWorker, "")
+		return nil, nil, explain(errNoWorker)
 	}
 	s := new(scout)
 	if len(o.Devices) > 0 {
@@ -40,7 +40,7 @@ func sendScout(ctx context.Context, o Options) (*scout, []Device, error) {
 	}
 	var err error
 	if s.child, err = worker.Begin(ctx, w); err != nil {
-		return nil, nil, explain(err, err.Error())
+		return nil, nil, explain(err)
 	}
 	var all, chosen []Device
 	if err = json.Unmarshal(s.child.About(), &all); err != nil {
@@ -56,9 +56,9 @@ func sendScout(ctx context.Context, o Options) (*scout, []Device, error) {
 }
 
 // take gives the worker of a device, if the scout is that, to one who sees to its
-// end.
+// end. It is called once for each device.
 func (s *scout) take(device int) *worker.Process {
-	if s.child == nil || s.device != device {
+	if s == nil || s.device != device {
 		return nil
 	}
 	child := s.child

@@ -86,15 +86,7 @@ func TestInterruptAheadOfThePlan(t *testing.T) {
 // TestFailureAheadOfThePlan fills a real file system while the plan is made: the
 // error is said in its own words, though it ended the plan.
 func TestFailureAheadOfThePlan(t *testing.T) {
-	mnt := t.TempDir()
-	if err := syscall.Mount("tmpfs", mnt, "tmpfs", 0, "size=700k"); err != nil {
-		t.Skipf("cannot mount a small file system (%v): run as root", err)
-	}
-	defer func() {
-		if err := syscall.Unmount(mnt, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	}()
+	mnt := smallDisk(t)
 	src, dir := wavFolder(t, 400), filepath.Join(mnt, "d")
 	o := run(t, melArgs(src, dir)...)
 	if o.code != exitFailed || !strings.Contains(o.stderr, "no space left") || strings.Contains(o.stderr, "context canceled") {

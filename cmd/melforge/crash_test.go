@@ -214,15 +214,7 @@ func interrupt(t *testing.T, dir, file string, args []string) string {
 // TestDiskFull fills a real file system.
 func TestDiskFull(t *testing.T) {
 	needEspeak(t)
-	mnt := t.TempDir()
-	if err := syscall.Mount("tmpfs", mnt, "tmpfs", 0, "size=700k"); err != nil {
-		t.Skipf("cannot mount a small file system (%v): run as root", err)
-	}
-	defer func() {
-		if err := syscall.Unmount(mnt, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	}()
+	mnt := smallDisk(t)
 	dir := filepath.Join(mnt, "d")
 	small, large := corpusFile(t, "c.txt", lines(3)...), corpusFile(t, "c.txt", lines(40)...)
 	ok(t, speak(small, dir)...)

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/melforge/melforge/datasets"
@@ -191,4 +192,19 @@ func messages(t testing.TB, out string) map[string]map[string]any {
 		got[kind] = m
 	}
 	return got
+}
+
+// smallDisk is a real file system that is soon full.
+func smallDisk(t testing.TB) string {
+	t.Helper()
+	mnt := t.TempDir()
+	if err := syscall.Mount("tmpfs", mnt, "tmpfs", 0, "size=700k"); err != nil {
+		t.Skipf("cannot mount a small file system (%v): run as root", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(mnt, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return mnt
 }
