@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/melforge/melforge/cmd/melforge-cuda/internal/device"
+	"github.com/melforge/melforge/cmd/melforge-cuda/internal/kernel"
 	"github.com/melforge/melforge/gpu/wire"
 	"github.com/melforge/melforge/mel"
 	"github.com/melforge/melforge/worker"
@@ -32,19 +33,15 @@ func bound(c mel.Config, single bool) float64 {
 }
 
 // selftest compares the device with the reference on clips that are hard to get
-// right, and prints a line for each: for every preset, or for the one of the
-// setup. Single precision is held to its own bound.
+// right, and prints a line for each: for every preset and what else there is, or
+// for the one that the setup names. Single precision is held to its own bound.
 func selftest(s wire.Setup) error {
-	failed := 0
-	names := mel.Presets()
-	if s.Config.Name != "" {
-		names = []string{s.Config.Name}
+	configs, err := named(s.Config.Name)
+	if err != nil {
+		return err
 	}
-	for _, name := range names {
-		c, err := mel.Preset(name)
-		if err != nil {
-			return err
-		}
+	failed := 0
+	for _, c := range configs {
 		s.Config, s.Layout, s.Buffers = c, wire.NewLayout(c, 1, 1), 1
 		memory, err := worker.NewMemory(s.Layout.Bytes())
 		if err != nil {
@@ -59,7 +56,7 @@ func selftest(s wire.Setup) error {
 		for _, clip := range hostile(wire.BenchClip(c), c) {
 			diff, err := d.Compare(clip.samples)
 			if err != nil {
-				return fmt.Errorf("%s, %s: %w", name, clip.name, err)
+				return fmt.Errorf("%s, %s: %w", c.Name, clip.name, err)
 			}
 			verdict := "ok"
 			if !(diff.Exact <= bound) || diff.Pad || diff.Apart > 1 && diff.Near0 > nearZero*4/c.Divisor {
@@ -68,14 +65,35 @@ func selftest(s wire.Setup) error {
 			}
 			worst = max(worst, diff.Exact)
 			fmt.Printf("%-12s %-22s %7d samples: off by %.1e; FP16 differs in %d of %d, by %d at most (beyond one only below %.1e)  %s\n",
-				name, clip.name, len(clip.samples), diff.Exact, diff.Other, diff.Values, diff.Apart, diff.Near0, verdict)
+				c.Name, clip.name, len(clip.samples), diff.Exact, diff.Other, diff.Values, diff.Apart, diff.Near0, verdict)
 		}
-		fmt.Printf("%s: single precision %v, off by %.1e at most, allowed %.0e\n", name, d.Single, worst, bound)
+		fmt.Printf("%s: single precision %v, off by %.1e at most, allowed %.0e\n", c.Name, d.Single, worst, bound)
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d clips are wrong", failed)
 	}
 	return nil
+}
+
+// named is the configuration of that name, or all.
+func named(name string) ([]mel.Config, error) {
+	all := kernel.Unusual()
+	for _, p := range mel.Presets() {
+		c, err := mel.Preset(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	if name == "" {
+		return all, nil
+	}
+	for _, c := range all {
+		if c.Name == name {
+			return []mel.Config{c}, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no configuration %q to test", name)
 }
 
 type testClip struct {

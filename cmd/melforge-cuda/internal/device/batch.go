@@ -122,13 +122,14 @@ func (d *Device) launch(buf *buffer, p piece) error {
 	if d.fast {
 		return d.launchMel(d.mel, buf, p)
 	}
-	err := d.general.Launch(p.tiles, 1, 1, 32*d.groups, 1, 1, d.shared, d.compute, []unsafe.Pointer{
-		unsafe.Pointer(&buf.pcm), unsafe.Pointer(&buf.values), unsafe.Pointer(&buf.records), unsafe.Pointer(&d.tables)})
+	values, sums, records := unsafe.Pointer(&buf.values), unsafe.Pointer(&buf.sums), unsafe.Pointer(&buf.records)
+	err := d.general.Launch(p.tiles, 1, 1, kernel.GeneralBlock, 1, 1, d.shared, d.compute, []unsafe.Pointer{
+		unsafe.Pointer(&buf.pcm), values, sums, records, unsafe.Pointer(&d.tables)})
 	if err != nil {
 		return err
 	}
 	return d.finish.Launch(p.tiles, 1, 1, kernel.FinishBlock, 1, 1, 0, d.compute, []unsafe.Pointer{
-		unsafe.Pointer(&buf.values), unsafe.Pointer(&buf.frames), unsafe.Pointer(&buf.records), unsafe.Pointer(&d.tables)})
+		values, sums, unsafe.Pointer(&buf.frames), records})
 }
 
 // launchMel starts the kernels mel, or a twin that takes more besides, and floors.

@@ -19,10 +19,10 @@ const maxClips = 4096
 // buffer is a chunk's place on the device.
 type buffer struct {
 	samples, out, tiles int // what fits
-	room                int // bytes of values
+	room, marks         int // bytes of values and of sums
 
 	pcm, frames, loudest, softest, records cu.DevicePtr
-	values                                 cu.DevicePtr // before FP16, of the kernel general
+	values, sums                           cu.DevicePtr // before FP16, and of the tiles, of the kernel general
 
 	computed, drained cu.Event // what was done last with the buffer
 }
@@ -30,7 +30,7 @@ type buffer struct {
 func newBuffer(l wire.Layout, values bool) (*buffer, error) {
 	b := &buffer{samples: l.Samples, out: l.Out, tiles: l.Out/(l.NMels*kernel.Tile) + maxClips}
 	if values {
-		b.room = 8 * l.Out
+		b.room, b.marks = 8*l.Out, 16*l.NMels*b.tiles
 	}
 	var err error
 	for _, a := range []struct {
@@ -39,7 +39,7 @@ func newBuffer(l wire.Layout, values bool) (*buffer, error) {
 	}{
 		{&b.pcm, 2 * l.Samples}, {&b.frames, 2 * l.Out}, {&b.loudest, 4 * maxClips},
 		{&b.softest, 4 * b.tiles}, {&b.records, kernel.TileBytes * b.tiles},
-		{&b.values, b.room},
+		{&b.values, b.room}, {&b.sums, b.marks},
 	} {
 		if a.n == 0 {
 			continue
@@ -59,13 +59,13 @@ func newBuffer(l wire.Layout, values bool) (*buffer, error) {
 func (b *buffer) tableBytes() int { return 16*maxClips + 8*b.tiles }
 
 func (b *buffer) bytes() int64 {
-	return int64(2*b.samples + 2*b.out + 4*maxClips + (4+kernel.TileBytes)*b.tiles + b.room)
+	return int64(2*b.samples + 2*b.out + 4*maxClips + (4+kernel.TileBytes)*b.tiles + b.room + b.marks)
 }
 
 // free gives the device memory back. It runs only while the device is opened,
 // before anything uses the buffer.
 func (b *buffer) free() {
-	for _, p := range []cu.DevicePtr{b.pcm, b.frames, b.loudest, b.softest, b.records, b.values} {
+	for _, p := range []cu.DevicePtr{b.pcm, b.frames, b.loudest, b.softest, b.records, b.values, b.sums} {
 		if p != 0 {
 			_ = cu.MemFree(p) // it was allocated a moment ago
 		}

@@ -30,7 +30,7 @@ type Device struct {
 
 	tables cu.DevicePtr
 	blocks int // of the kernel mel that the device runs at once
-	groups int // of each; warps of a block of the kernel general
+	groups int // of each
 	shared int // bytes of shared memory that each has
 
 	in, compute, out cu.Stream
@@ -148,11 +148,18 @@ func (d *Device) generalise() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := functions(module, map[string]*cu.Function{"general": &d.general, "finish": &d.finish}); err != nil {
+	if err := functions(module, map[string]*cu.Function{g.Kernel: &d.general, "finish": &d.finish}); err != nil {
 		return nil, err
 	}
-	d.groups, d.shared = g.Warps, g.Shared
-	return g.Recipe, allowShared(d.general, g.Shared)
+	recipe, size, err := module.Global("recipe")
+	if err != nil {
+		return nil, fmt.Errorf("the kernels' recipe: %w", err)
+	}
+	if size != int64(len(g.Recipe)) {
+		return nil, fmt.Errorf("the kernels' recipe has %d bytes, not %d", size, len(g.Recipe))
+	}
+	d.shared = g.Shared
+	return g.Tables, cu.MemcpyHtoD(recipe, pointer(g.Recipe), size)
 }
 
 // loadImage loads native code, or compiles for a GPU that is newer or rarer.

@@ -11,14 +11,13 @@ import (
 
 // The limits of general.cu.
 const (
-	GeneralTile  = 4    // warps of a block of the kernel general, at most
+	GeneralBlock = 128  // threads of a block of the kernels general8 and general16
 	FinishBlock  = 512  // threads of a block of the kernel finish
 	recipeBands  = 512  // at most
-	recipeFFT    = 4096 // points at most
-	generalBytes = 96 << 10
+	recipeFFT    = 4096 // points at most: 16 complex values a thread of a block
 )
 
-// Fast says whether the kernel mel computes c. The kernel general does the rest.
+// Fast says whether the kernel mel computes c. The kernels of general.cu do the rest.
 func Fast(c mel.Config) bool {
 	like := mel.Config{
 		Name: c.Name, Rate: c.Rate, NFFT: fft, Hop: 160, NMels: c.NMels, FMin: c.FMin, FMax: c.FMax,
@@ -34,31 +33,47 @@ func Fast(c mel.Config) bool {
 	return c.NMels == 40 || c.NMels == 64 || c.NMels == 80 || c.NMels == 128
 }
 
-// recipe is struct Recipe of general.cu.
+// Unusual is configurations that no preset has. With the presets they take every
+// way through general.cu: all radices, and teams of one warp, of two and of four.
+func Unusual() []mel.Config {
+	odd := mel.Config{
+		Name: "odd", Rate: 8000, NFFT: 360, WinLength: 300, Hop: 77, Framing: mel.FramingCentreZero, NMels: 23, FMax: 3900,
+		MelScale: "htk", MelNorm: "none", LogFloor: 1e-9, Divisor: 3, Offset: 1, DynamicRange: 6,
+	}
+	wide := odd
+	wide.Name, wide.NFFT, wide.WinLength, wide.Hop, wide.Framing, wide.NMels = "wide", 2000, 0, 331, mel.FramingCentre, 128
+	wider := wide
+	wider.Name, wider.NFFT, wider.NMels, wider.DynamicRange, wider.Normalize = "wider", 4096, 300, 0, "per-feature"
+	return []mel.Config{odd, wide, wider}
+}
+
+// recipe is struct Recipe of recipe.cuh.
 type recipe struct {
 	FFT, Hop, Start, Window              int32
 	Mirror, Longest                      int32
 	Mels, Radices                        int32
 	Radix                                [12]int32
-	Centre, Magnitude, Normalize, _      int32
+	Centre, Magnitude, Normalize, Team   int32
 	Emphasis, FrameEmphasis, RootAdd     float64
 	LogAdd, LogLeast, Scale, Bias, Range float64
-	Silence, _                           float64
-	First, Size, At                      [recipeBands]int32
+	Silence                              float64
+	Turns, Roots, Weights, _             int32
+	Bins, Columns                        [recipeBands / 32]int32
 }
 
-// General is a configuration for the kernel general.
+// General is a configuration for the kernels of general.cu.
 type General struct {
-	Recipe []byte // what it needs to know, in its layout
-	Warps  int    // of a block
+	Kernel string // that computes it
+	Recipe []byte // for their constant
+	Tables []byte // for the device's memory
 	Shared int    // bytes of shared memory that a block needs
 }
 
-// NewGeneral prepares the kernel general for c.
-func NewGeneral(c mel.Config) (General, error) {
+// NewGeneral prepares the kernels of general.cu for c.
+func NewGeneral(c mel.Config) (g General, err error) {
 	radices, err := factor(c)
 	if err != nil {
-		return General{}, err
+		return g, err
 	}
 	r := recipe{
 		FFT: int32(c.NFFT), Hop: int32(c.Hop), Start: int32(start(c)), Window: int32(winLength(c)),
@@ -74,20 +89,71 @@ func NewGeneral(c mel.Config) (General, error) {
 	}
 	r.Scale = logOfTwo(c) / c.Divisor
 	r.Silence = math.Log2(max(c.LogAdd, c.LogFloor))*r.Scale + r.Bias
-	var weights []float64
-	for i, b := range c.Bands() {
-		r.First[i], r.Size[i], r.At[i] = int32(b.First), int32(len(b.Weights)), int32(len(weights))
-		weights = append(weights, b.Weights...)
+	n := c.NFFT / 2
+	for r.Team = 32; 16*int(r.Team) < n; {
+		r.Team *= 2
 	}
+	if g.Kernel = "general"; n == 256 || n == 512 {
+		g.Kernel = fmt.Sprintf("general%d", n)
+	}
+	g.Shared = GeneralBlock / int(r.Team) * 16 * spot(n)
+	if g.Tables, err = r.tables(c); err != nil {
+		return g, err
+	}
+	g.Recipe, err = encode(r)
+	return g, err
+}
+
+// tables is struct Tables of recipe.cuh.
+func (r *recipe) tables(c mel.Config) ([]byte, error) {
+	window, turns := window(c), turnsOf(c.NFFT/2, r.Radix[:r.Radices])
+	roots := make([]complex128, c.NFFT/4+1)
+	for k := range roots {
+		roots[k] = root(k, c.NFFT)
+	}
+	first, weights := r.bands(c)
+	r.Turns = int32(len(window) / 2)
+	r.Roots = r.Turns + int32(len(turns))
+	r.Weights = r.Roots + int32(len(roots))
+	return encode(first, window, turns, roots, weights)
+}
+
+// encode is the parts as they lie in a device's memory.
+func encode(parts ...any) ([]byte, error) {
 	var b bytes.Buffer
-	for _, part := range []any{r, window(c), turns(c.NFFT), weights} {
+	for _, part := range parts {
 		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
-			return General{}, err
+			return nil, err
 		}
 	}
-	each := 16 * c.NFFT // two places of n complex values
-	warps := min(GeneralTile, max(1, generalBytes/each))
-	return General{Recipe: b.Bytes(), Warps: warps, Shared: warps * each}, nil
+	return b.Bytes(), nil
+}
+
+// spot is where a complex value lies in shared memory, as in stockham.cuh.
+func spot(i int) int { return i + i/8 }
+
+// bands fills in the bands of c, and returns their first bins and their weights:
+// of 32 bands at a time the first of each, the second of each, …, with zeros
+// around up to the most that one of them has.
+func (r *recipe) bands(c mel.Config) (first [recipeBands]int32, weights []float64) {
+	all := c.Bands()
+	for g := 0; 32*g < len(all); g++ {
+		some, most := all[32*g:min(32*g+32, len(all))], 0
+		for _, b := range some {
+			most = max(most, len(b.Weights))
+		}
+		r.Bins[g], r.Columns[g] = int32(most), int32(len(weights))
+		table := make([]float64, 32*most)
+		for i, b := range some {
+			at := min(b.First, c.NFFT/2+1-most) // the zeros before, where there are no bins after
+			first[32*g+i] = int32(at)
+			for k, w := range b.Weights {
+				table[32*(b.First-at+k)+i] = w
+			}
+		}
+		weights = append(weights, table...)
+	}
+	return first, weights
 }
 
 // factor divides the transform into passes.
@@ -103,7 +169,7 @@ func factor(c mel.Config) ([]int32, error) {
 	}
 	var radices []int32
 	n := c.NFFT / 2
-	for _, r := range []int{4, 2, 3, 5} {
+	for _, r := range []int{8, 4, 2, 3, 5} {
 		for n%r == 0 {
 			radices = append(radices, int32(r))
 			n /= r
@@ -130,14 +196,26 @@ func logOfTwo(c mel.Config) float64 {
 	return math.Log10(2)
 }
 
-// turns are the roots of one: exp(-2πi·k/n).
-func turns(n int) []float64 {
-	var all []float64
-	for k := range n {
-		s, c := math.Sincos(-2 * math.Pi * float64(k) / float64(n))
-		all = append(all, c, s)
+// root is exp(-2πi·k/n).
+func root(k, n int) complex128 {
+	s, c := math.Sincos(-2 * math.Pi * float64(k) / float64(n))
+	return complex(c, s)
+}
+
+// turnsOf is what the passes of a transform of n values turn their results by, in
+// the order in which stockham.cuh reads them.
+func turnsOf(n int, radices []int32) (turns []complex128) {
+	done := 1
+	for _, r := range radices {
+		groups := n / int(r) / done
+		for j := 1; j < int(r); j++ {
+			for p := range groups {
+				turns = append(turns, root(done*p*j, n))
+			}
+		}
+		done *= int(r)
 	}
-	return all
+	return turns
 }
 
 func winLength(c mel.Config) int {

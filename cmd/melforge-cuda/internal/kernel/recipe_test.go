@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"math/cmplx"
 	"math/rand/v2"
 	"testing"
 
@@ -13,11 +14,7 @@ import (
 // TestGeneral goes through the steps of general.cu, passes and all, with its
 // tables, and wants what the reference gives.
 func TestGeneral(t *testing.T) {
-	odd := mel.Config{
-		Name: "odd", Rate: 8000, NFFT: 360, WinLength: 300, Hop: 77, Framing: mel.FramingCentreZero, NMels: 23, FMax: 3900,
-		MelScale: "htk", MelNorm: "none", LogFloor: 1e-9, Divisor: 3, Offset: 1, DynamicRange: 6,
-	}
-	configs := []mel.Config{odd}
+	configs := Unusual()
 	for _, name := range mel.Presets() {
 		c, err := mel.Preset(name)
 		if err != nil {
@@ -83,27 +80,30 @@ func TestFast(t *testing.T) {
 // twin is general.cu in Go.
 type twin struct {
 	recipe
+	first           [recipeBands]int32
 	window, weights []float64
-	roots           []complex128
+	turns, roots    []complex128
 }
 
 func newTwin(t *testing.T, g General) *twin {
 	var w twin
-	b := bytes.NewReader(g.Recipe)
-	read := func(v any) {
+	read := func(b *bytes.Reader, v any) {
 		if err := binary.Read(b, binary.LittleEndian, v); err != nil {
 			t.Fatal(err)
 		}
 	}
-	read(&w.recipe)
-	if size := binary.Size(w.recipe); size != 6320 {
+	read(bytes.NewReader(g.Recipe), &w.recipe)
+	if size := binary.Size(w.recipe); size != 312 {
 		t.Fatalf("the recipe has %d bytes", size)
 	}
-	w.window, w.roots = make([]float64, w.FFT), make([]complex128, w.FFT)
-	read(w.window)
-	read(w.roots)
-	w.weights = make([]float64, b.Len()/8)
-	read(w.weights)
+	tables := bytes.NewReader(g.Tables)
+	w.window, w.turns, w.roots = make([]float64, w.FFT), make([]complex128, w.Roots-w.Turns), make([]complex128, w.Weights-w.Roots)
+	read(tables, &w.first)
+	read(tables, w.window)
+	read(tables, w.turns)
+	read(tables, w.roots)
+	w.weights = make([]float64, tables.Len()/8)
+	read(tables, w.weights)
 	return &w
 }
 
@@ -158,21 +158,25 @@ func (w *twin) fill(x []int16, begin int) []complex128 {
 
 // passes transforms z in Stockham's way.
 func (w *twin) passes(z []complex128) []complex128 {
-	n, done := len(z), 1
+	n, done, turns := len(z), 1, w.turns
 	for _, radix := range w.Radix[:w.Radices] {
 		r := int(radix)
+		groups := n / r / done
 		to := make([]complex128, n)
 		for i := range n / r {
 			p, q := i/done, i%done
 			for j := range r {
 				var sum complex128
 				for k := range r {
-					sum += z[i+n/r*k] * w.roots[2*n/r*(j*k%r)]
+					sum += z[i+n/r*k] * root(j*k%r, r)
 				}
-				to[q+done*(r*p+j)] = sum * w.roots[2*done*p*j]
+				if j > 0 {
+					sum *= turns[(j-1)*groups+p]
+				}
+				to[q+done*(r*p+j)] = sum
 			}
 		}
-		z, done = to, done*r
+		z, done, turns = to, done*r, turns[(r-1)*groups:]
 	}
 	return z
 }
@@ -180,19 +184,14 @@ func (w *twin) passes(z []complex128) []complex128 {
 func (w *twin) power(z []complex128) []float64 {
 	n := len(z)
 	out := make([]float64, n+1)
-	for k := range out {
-		a, b := z[k%n], z[(n-k)%n]
-		b = complex(real(b), -imag(b))
-		root := complex(0, 0)
-		if k < n {
-			root = w.roots[k]
-		} else {
-			root = -1
-		}
-		x := (a+b)/2 + (a-b)/2*complex(0, -1)*root
-		out[k] = real(x)*real(x) + imag(x)*imag(x)
-		if w.Magnitude != 0 {
-			out[k] = math.Sqrt(out[k] + w.RootAdd)
+	for k := range n/2 + 1 {
+		a, b := z[k], cmplx.Conj(z[(n-k)%n])
+		even, odd := (a+b)/2, (a-b)/2*complex(0, -1)*w.roots[k]
+		for i, x := range map[int]complex128{k: even + odd, n - k: even - odd} {
+			out[i] = real(x)*real(x) + imag(x)*imag(x)
+			if w.Magnitude != 0 {
+				out[i] = math.Sqrt(out[i] + w.RootAdd)
+			}
 		}
 	}
 	return out
@@ -206,8 +205,8 @@ func (w *twin) clip(x []int16, frames int) []float64 {
 		power := w.power(w.passes(w.fill(x, int(w.Start)+f*int(w.Hop))))
 		for b := range mels {
 			sum := 0.0
-			for k := range w.Size[b] {
-				sum += w.weights[w.At[b]+k] * power[w.First[b]+k]
+			for k := range w.Bins[b/32] {
+				sum += w.weights[int(w.Columns[b/32]+32*k)+b%32] * power[w.first[b]+k]
 			}
 			out = append(out, math.Log2(max(sum+w.LogAdd, w.LogLeast))*w.Scale+w.Bias)
 		}
@@ -226,15 +225,28 @@ func (w *twin) clip(x []int16, frames int) []float64 {
 	return out
 }
 
+// normalize puts together what the tiles of a clip know of each band.
 func (w *twin) normalize(out []float64, mels int) {
-	n := float64(len(out) / mels)
+	type known struct{ n, mean, squares float64 }
+	frames := len(out) / mels
 	for b := range mels {
-		mean, squares := 0.0, 0.0
-		for i := b; i < len(out); i += mels {
-			mean += out[i] / n
+		var tiles []known
+		for at := 0; at < frames; at += Tile {
+			k := known{n: float64(min(Tile, frames-at))}
+			for f := at; f < min(at+Tile, frames); f++ {
+				k.mean += out[f*mels+b] / k.n
+			}
+			for f := at; f < min(at+Tile, frames); f++ {
+				k.squares += (out[f*mels+b] - k.mean) * (out[f*mels+b] - k.mean)
+			}
+			tiles = append(tiles, k)
 		}
-		for i := b; i < len(out); i += mels {
-			squares += (out[i] - mean) * (out[i] - mean)
+		mean, squares, n := 0.0, 0.0, float64(frames)
+		for _, k := range tiles {
+			mean += k.n * k.mean / n
+		}
+		for _, k := range tiles {
+			squares += k.squares + k.n*(k.mean-mean)*(k.mean-mean)
 		}
 		for i := b; i < len(out); i += mels {
 			out[i] = (out[i] - mean) / (1e-5 + math.Sqrt(squares/(n-1)))

@@ -1,7 +1,11 @@
-// Discrete Fourier transforms of n complex values in shared memory, by a warp, in
-// Stockham's way: each pass reads one place and writes the other, and the result
-// is in natural order.
+// Discrete Fourier transforms of n complex values in shared memory, by a team of
+// threads that all hold a few of them, in Stockham's way: the result is in natural
+// order. A team reads everything before it writes anything, so that one place
+// suffices.
 #pragma once
+
+#include "recipe.cuh"
+#include "team.cuh"
 
 namespace {
 
@@ -35,31 +39,95 @@ __device__ __forceinline__ void small(double2 (&v)[5]) {
   v[0] = v[0] + (t1 + t2), v[1] = p + a, v[2] = q + b, v[3] = q - b, v[4] = p - a;
 }
 
-// pass_of does one pass of radix kR when the radices before have a product of
-// done. turns are the 2n roots of one.
-template <int kR>
-__device__ void pass_of(int n, int done, const double2* from, double2* to, const double2* turns, int lane) {
-  const int step = n / kR;
-  for (int i = lane; i < step; i += 32) {
-    const int p = i / done, q = i - p * done;
-    double2 v[kR];
+__device__ __forceinline__ void small(double2 (&v)[8]) {
+  const double half = 0.70710678118654752440;  // of a right angle: its cosine
+  double2 even[4] = {v[0], v[2], v[4], v[6]}, odd[4] = {v[1], v[3], v[5], v[7]};
+  small(even), small(odd);
+  odd[1] = half * (odd[1] + clockwise(odd[1]));
+  odd[2] = clockwise(odd[2]);
+  odd[3] = half * (clockwise(odd[3]) - odd[3]);
 #pragma unroll
-    for (int j = 0; j < kR; j++) v[j] = from[i + step * j];
-    small(v);
-    double2* out = to + q + done * kR * p;
-    out[0] = v[0];
-#pragma unroll
-    for (int j = 1; j < kR; j++) out[done * j] = v[j] * turns[2 * done * p * j];
-  }
+  for (int k = 0; k < 4; k++) v[k] = even[k] + odd[k], v[k + 4] = even[k] - odd[k];
 }
 
-__device__ void pass(int radix, int n, int done, const double2* from, double2* to, const double2* turns, int lane) {
-  switch (radix) {
-    case 2: return pass_of<2>(n, done, from, to, turns, lane);
-    case 3: return pass_of<3>(n, done, from, to, turns, lane);
-    case 4: return pass_of<4>(n, done, from, to, turns, lane);
-    default: return pass_of<5>(n, done, from, to, turns, lane);
+// spot is where value i lies: with one place in nine empty, the eight that a
+// quarter of a warp reads or writes at a time lie in banks of their own in all
+// passes of radix 8 and 4.
+__device__ __forceinline__ int spot(int i) { return i + (i >> 3); }
+
+// pass does one pass of radix kR over z when the radices before have a product of
+// done. A thread has up to kEach values. What output j of a butterfly p is turned
+// by is turns[(j - 1)·(n / kR / done) + p]; it returns the next pass's.
+template <int kR, int kEach>
+__device__ __forceinline__ const double2* pass(const Team& team, int n, int done, double2* z, const double2* turns) {
+  constexpr int kMine = (kEach + kR - 1) / kR;
+  const int step = n / kR, groups = step / done;
+  double2 v[kMine][kR];
+#pragma unroll
+  for (int m = 0; m < kMine; m++) {
+    const int i = team.thread + m * team.size;
+#pragma unroll
+    for (int j = 0; j < kR; j++) v[m][j] = i < step ? z[spot(i + step * j)] : make_double2(0, 0);
+    small(v[m]);
   }
+  team.meet();
+#pragma unroll
+  for (int m = 0; m < kMine; m++) {
+    const int i = team.thread + m * team.size, p = i / done, at = i + (kR - 1) * done * p;
+    if (i < step) z[spot(at)] = v[m][0];
+#pragma unroll
+    for (int j = 1; j < kR; j++) {
+      if (i < step) z[spot(at + done * j)] = groups > 1 ? v[m][j] * turns[(j - 1) * groups + p] : v[m][j];
+    }
+  }
+  team.meet();
+  return turns + (kR - 1) * groups;
 }
+
+// Transform transforms z in its place: kN values, by a warp.
+template <int kN>
+struct Transform;
+
+template <>
+struct Transform<256> {
+  static constexpr int kEach = 8;
+
+  static __device__ __forceinline__ void of(const Team& team, const Recipe&, double2* z, const double2* turns) {
+    turns = pass<8, kEach>(team, 256, 1, z, turns);
+    turns = pass<8, kEach>(team, 256, 8, z, turns);
+    pass<4, kEach>(team, 256, 64, z, turns);
+  }
+};
+
+template <>
+struct Transform<512> {
+  static constexpr int kEach = 16;
+
+  static __device__ __forceinline__ void of(const Team& team, const Recipe&, double2* z, const double2* turns) {
+    turns = pass<8, kEach>(team, 512, 1, z, turns);
+    turns = pass<8, kEach>(team, 512, 8, z, turns);
+    pass<8, kEach>(team, 512, 64, z, turns);
+  }
+};
+
+// Transform<0> is for any other number, by a team that has up to 16 each.
+template <>
+struct Transform<0> {
+  static constexpr int kEach = 16;
+
+  static __device__ __forceinline__ void of(const Team& team, const Recipe& r, double2* z, const double2* turns) {
+    for (int i = 0, done = 1; i < r.radices; done *= r.radix[i++]) turns = any(r.radix[i], team, r.fft / 2, done, z, turns);
+  }
+
+  static __device__ __forceinline__ const double2* any(int radix, const Team& team, int n, int done, double2* z, const double2* turns) {
+    switch (radix) {
+      case 2: return pass<2, kEach>(team, n, done, z, turns);
+      case 3: return pass<3, kEach>(team, n, done, z, turns);
+      case 4: return pass<4, kEach>(team, n, done, z, turns);
+      case 5: return pass<5, kEach>(team, n, done, z, turns);
+      default: return pass<8, kEach>(team, n, done, z, turns);
+    }
+  }
+};
 
 }  // namespace
