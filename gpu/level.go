@@ -27,7 +27,7 @@ func (t tuning) String() string {
 const (
 	safeChunk   = 1 << 20
 	safeSlots   = 4
-	tunedSlots  = 16
+	tunedSlots  = 12
 	waves       = 3                 // of blocks, so that the last, partly empty one costs little
 	waveSamples = 2 * 32 * 160      // that one multiprocessor computes in a wave
 	chunkBytes  = 2 + 128*2/160 + 1 // on the device for each sample, about
