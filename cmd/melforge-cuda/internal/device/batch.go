@@ -45,7 +45,7 @@ func (d *Device) Start(b wire.Batch, p *Pending) error {
 func (p *Pending) Wait() (wire.Timing, error) {
 	var sum wire.Timing
 	for c := range p.pieces {
-		if err := c.events[5].Synchronize(); err != nil {
+		if err := c.done.Synchronize(); err != nil {
 			return sum, fmt.Errorf("wait for the device: %w", err)
 		}
 		t, err := c.read()
@@ -92,16 +92,17 @@ func (d *Device) feed(buf *buffer, c *clock, slot int, clips []wire.Clip) error 
 	samples := d.setup.Layout.SamplesOf(d.memory, slot)[2*first.At : 2*(last.At+last.Samples)]
 	s := sequence{}
 	s.do(func() error { return d.in.Wait(buf.computed, 0) })
-	s.do(func() error { return c.begin(0, d.in) })
+	s.do(func() error { return c.mark(0, d.in) })
 	s.do(func() error { return cu.MemcpyHtoDAsync(buf.pcm, pointer(samples), int64(len(samples)), d.in) })
-	s.do(func() error { return c.events[1].Record(d.in) })
+	s.do(func() error { return c.mark(1, d.in) })
+	s.do(func() error { return buf.copied.Record(d.in) })
 
 	s.do(func() error { return d.compute.Wait(buf.drained, 0) })
 	s.do(func() error { return d.ready(buf, c, p) })
-	s.do(func() error { return d.compute.Wait(c.events[1], 0) })
-	s.do(func() error { return c.begin(2, d.compute) })
+	s.do(func() error { return d.compute.Wait(buf.copied, 0) })
+	s.do(func() error { return c.mark(2, d.compute) })
 	s.do(func() error { return d.launch(buf, p) })
-	s.do(func() error { return c.events[3].Record(d.compute) })
+	s.do(func() error { return c.mark(3, d.compute) })
 	s.do(func() error { return buf.computed.Record(d.compute) })
 	if s.err != nil {
 		return fmt.Errorf("compute %d clips: %w", len(clips), s.err)
@@ -153,9 +154,10 @@ func (d *Device) drain(buf *buffer, c *clock, slot int, clips []wire.Clip) error
 	out := l.OutputOf(d.memory, slot)[2*first.Out : 2*(uint64(last.Out)+l.OutOf(uint64(last.Frames)))]
 	s := sequence{}
 	s.do(func() error { return d.out.Wait(buf.computed, 0) })
-	s.do(func() error { return c.begin(4, d.out) })
+	s.do(func() error { return c.mark(4, d.out) })
 	s.do(func() error { return cu.MemcpyDtoHAsync(pointer(out), buf.frames, int64(len(out)), d.out) })
-	s.do(func() error { return c.events[5].Record(d.out) })
+	s.do(func() error { return c.mark(5, d.out) })
+	s.do(func() error { return c.done.Record(d.out) })
 	s.do(func() error { return buf.drained.Record(d.out) })
 	if s.err != nil {
 		return fmt.Errorf("copy the frames out: %w", s.err)

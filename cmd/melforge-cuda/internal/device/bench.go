@@ -80,7 +80,7 @@ func (d *Device) warm() error {
 		if err != nil {
 			return err
 		}
-		if err := c.events[5].Synchronize(); err != nil {
+		if err := c.done.Synchronize(); err != nil {
 			return err
 		}
 		d.clocks <- c

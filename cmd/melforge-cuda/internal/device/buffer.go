@@ -24,7 +24,7 @@ type buffer struct {
 	pcm, frames, loudest, softest, records cu.DevicePtr
 	values, sums                           cu.DevicePtr // before FP16, and of the tiles, of the kernel general
 
-	computed, drained cu.Event // what was done last with the buffer
+	copied, computed, drained cu.Event // what was done last with the buffer
 }
 
 func newBuffer(l wire.Layout, values bool) (*buffer, error) {
@@ -48,7 +48,7 @@ func newBuffer(l wire.Layout, values bool) (*buffer, error) {
 			return b, err
 		}
 	}
-	for _, e := range []*cu.Event{&b.computed, &b.drained} {
+	for _, e := range []*cu.Event{&b.copied, &b.computed, &b.drained} {
 		if *e, err = cu.MakeEvent(cu.DisableTiming); err != nil {
 			return b, err
 		}
@@ -76,7 +76,8 @@ func (b *buffer) free() {
 // it.
 type clock struct {
 	table  []byte      // pinned
-	times  bool        // whether the beginnings are recorded
+	done   cu.Event    // the frames are in the host's memory
+	times  bool        // whether the others are recorded
 	events [6]cu.Event // begin and end of copy-in, compute and copy-out
 }
 
@@ -115,13 +116,15 @@ func (d *Device) makeClocks(n int) error {
 	d.clocks = make(chan *clock, n)
 	for range n {
 		c := new(clock)
+		var err error
+		if c.done, err = cu.MakeEvent(cu.BlockingSyncEvent | cu.DisableTiming); err != nil {
+			return err
+		}
 		for i := range c.events {
-			var err error
-			if c.events[i], err = cu.MakeEvent(cu.BlockingSyncEvent); err != nil {
+			if c.events[i], err = cu.MakeEvent(cu.DefaultEvent); err != nil {
 				return err
 			}
 		}
-		var err error
 		if c.table, err = pinned(d.buffers[0].tableBytes()); err != nil {
 			return err
 		}
@@ -131,11 +134,12 @@ func (d *Device) makeClocks(n int) error {
 }
 
 // timedOf is of how many pieces one is timed: recording when a copy begins holds
-// the next one up, by a fiftieth of the bus's rate with batches of 8 MB.
+// the next one up, by a fiftieth of the bus's rate with batches of 8 MB, and
+// recording when it ends by a hundredth. Events that keep no time cost nothing.
 const timedOf = 8
 
-// begin records the beginning of a copy or of the computing, if it is timed.
-func (c *clock) begin(event int, s cu.Stream) error {
+// mark records a beginning or an end, if the piece is timed.
+func (c *clock) mark(event int, s cu.Stream) error {
 	if !c.times {
 		return nil
 	}
