@@ -78,6 +78,7 @@ func (r *recorder) add(on, name, of string, start, end time.Time) {
 	if row == len(t.rows) {
 		t.rows = append(t.rows, 0)
 		r.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_name","args":{"name":%s}}`, t.id, row, quoted(fmt.Sprint(on, " ", row+1)))
+		r.event(`{"ph":"M","pid":%d,"tid":%d,"name":"thread_sort_index","args":{"sort_index":%d}}`, t.id, row, row) // or 10 comes after 1
 	}
 	t.rows[row] = to
 	args := ""

@@ -18,7 +18,11 @@ type event struct {
 	TID   int
 	TS    float64
 	Dur   float64
-	Args  map[string]string
+	Args  struct {
+		Name string
+		Of   string
+		Sort int `json:"sort_index"`
+	}
 }
 
 func parse(t *testing.T, b []byte) []event {
@@ -56,10 +60,12 @@ func TestRows(t *testing.T) {
 	n := 0
 	for _, e := range parse(t, b.Bytes()) {
 		if e.Phase == "M" {
-			names[e.Args["name"]] = true
+			if names[e.Args.Name] = true; e.Name == "thread_sort_index" && e.Args.Sort != e.TID {
+				t.Errorf("row %d is drawn as %d", e.TID, e.Args.Sort)
+			}
 			continue
 		}
-		if s := spans[n]; e.TS != micros(s.from) || e.Dur != micros(s.to-s.from) || e.Name != "work" || e.Args["of"] != "a \"name\"\n" {
+		if s := spans[n]; e.TS != micros(s.from) || e.Dur != micros(s.to-s.from) || e.Name != "work" || e.Args.Of != "a \"name\"\n" {
 			t.Fatalf("span %d: %+v, want %v", n, e, s)
 		}
 		n++
