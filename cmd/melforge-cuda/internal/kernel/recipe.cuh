@@ -23,10 +23,10 @@ struct Recipe {
 // The recipe of all clips. In constant memory an instruction takes it as an operand.
 __constant__ Recipe recipe;
 
-// Tables is what does not fit there: the first bin of each band; the
-// window; what the passes of the transform turn by; exp(-2πi·k/fft) for k up to
-// fft/4; and the weights of the bands, of 32 at a time: those of their first bins,
-// then of their second, ….
+// Tables is what does not fit there: the first bin of each band; the window; what
+// the passes of the transform turn by; exp(-2πi·k/fft) for k up to fft/4; and the
+// weights of the bands, of 32 at a time: those of their first bins, then of their
+// second, ….
 struct Tables {
   int first[kMaxMels];
   double2 values[1];
