@@ -123,19 +123,18 @@ __device__ __forceinline__ double bands(const Team& team, const Recipe& r, const
 }
 
 // tile computes one, and leaves values before the floor and the normalisation in
-// values, and what the tile knows of them in sums. kN is half the points of the
-// transform, or 0 for any.
-template <int kN>
+// values, and what the tile knows of them in sums.
+template <typename Transform>
 __device__ __forceinline__ void tile(const short* pcm, double* values, double* sums, const Tile& t, const Tables* tables, const Recipe& r) {
-  const Team team(kN ? 32 : r.team);
-  const int n = kN ? kN : r.fft / 2;
+  const Team team(Transform::kN ? 32 : r.team);
+  const int n = Transform::kN ? Transform::kN : r.fft / 2;
   double2* z = reinterpret_cast<double2*>(memory) + team.index * spot(n);
   double* rows = values + t.out + (long long)t.first * r.mels;
   double most = r.silence;
   for (int f = team.index; f < t.frames; f += blockDim.x / team.size) {
     fill(team, Frame(r, pcm + t.at, t.samples, r.start + (t.first + f) * r.hop), tables, n, z);
-    Transform<kN>::of(team, r, z, tables->turns(r));
-    spectrum<Transform<kN>::kEach>(team, r, tables, n, z);
+    Transform::of(team, r, z, tables->turns(r));
+    spectrum<Transform::kEach>(team, r, tables, n, z);
     most = bands(team, r, tables, z, rows + f * r.mels, most);
     team.meet();
   }
@@ -149,16 +148,16 @@ __device__ __forceinline__ void tile(const short* pcm, double* values, double* s
 }  // namespace
 
 // A block computes a tile: general256 and general512 those with transforms of as
-// many complex values, which the compiler knows then, and general all others.
-#define GENERAL(name, n, blocks)                                                                                                  \
+// many complex values, and general all others.
+#define GENERAL(name, blocks, ...)                                                                                                \
   extern "C" __global__ void __launch_bounds__(128, blocks)                                                                       \
       name(const short* __restrict__ pcm, double* __restrict__ values, double* __restrict__ sums, const Tile* __restrict__ tiles, \
            const Tables* __restrict__ tables) {                                                                                   \
-    tile<n>(pcm, values, sums + (long long)blockIdx.x * 2 * recipe.mels, tiles[blockIdx.x], tables, recipe);                      \
+    tile<__VA_ARGS__>(pcm, values, sums + (long long)blockIdx.x * 2 * recipe.mels, tiles[blockIdx.x], tables, recipe);            \
   }
-GENERAL(general256, 256, 6)
-GENERAL(general512, 512, 4)
-GENERAL(general, 0, 3)
+GENERAL(general256, 6, Fixed<8, 8, 8, 4>)
+GENERAL(general512, 4, Fixed<16, 8, 8, 8>)
+GENERAL(general, 3, Any)
 #undef GENERAL
 
 // finish does what needs the whole clip, a block a tile, when all tiles are

@@ -84,42 +84,26 @@ __device__ __forceinline__ const double2* pass(const Team& team, int n, int done
   return turns + (kR - 1) * groups;
 }
 
-// Transform transforms z in its place: kN values, by a warp.
-template <int kN>
-struct Transform;
-
-template <>
-struct Transform<256> {
-  static constexpr int kEach = 8;
+// Fixed transforms z in its place by a warp, in passes that the compiler knows.
+template <int kValues, int... kRadices>
+struct Fixed {
+  static constexpr int kEach = kValues, kN = (1 * ... * kRadices);  // values of a thread, and of all
 
   static __device__ __forceinline__ void of(const Team& team, const Recipe&, double2* z, const double2* turns) {
-    turns = pass<8, kEach>(team, 256, 1, z, turns);
-    turns = pass<8, kEach>(team, 256, 8, z, turns);
-    pass<4, kEach>(team, 256, 64, z, turns);
+    int done = 1;
+    ((turns = pass<kRadices, kEach>(team, kN, done, z, turns), done *= kRadices), ...);
   }
 };
 
-template <>
-struct Transform<512> {
-  static constexpr int kEach = 16;
-
-  static __device__ __forceinline__ void of(const Team& team, const Recipe&, double2* z, const double2* turns) {
-    turns = pass<8, kEach>(team, 512, 1, z, turns);
-    turns = pass<8, kEach>(team, 512, 8, z, turns);
-    pass<8, kEach>(team, 512, 64, z, turns);
-  }
-};
-
-// Transform<0> is for any other number, by a team that has up to 16 each.
-template <>
-struct Transform<0> {
-  static constexpr int kEach = 16;
+// Any is for all others, by a team that has up to 16 each.
+struct Any {
+  static constexpr int kEach = 16, kN = 0;
 
   static __device__ __forceinline__ void of(const Team& team, const Recipe& r, double2* z, const double2* turns) {
-    for (int i = 0, done = 1; i < r.radices; done *= r.radix[i++]) turns = any(r.radix[i], team, r.fft / 2, done, z, turns);
+    for (int i = 0, done = 1; i < r.radices; done *= r.radix[i++]) turns = one(r.radix[i], team, r.fft / 2, done, z, turns);
   }
 
-  static __device__ __forceinline__ const double2* any(int radix, const Team& team, int n, int done, double2* z, const double2* turns) {
+  static __device__ __forceinline__ const double2* one(int radix, const Team& team, int n, int done, double2* z, const double2* turns) {
     switch (radix) {
       case 2: return pass<2, kEach>(team, n, done, z, turns);
       case 3: return pass<3, kEach>(team, n, done, z, turns);
