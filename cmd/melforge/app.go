@@ -63,7 +63,7 @@ HDF5 shards, before training starts. Run again, it does only what is new.
 	f.StringVar(&a.config, "config", "", "read flags from this YAML file; flags on the command line win")
 	a.root.AddCommand(
 		a.makeCommand(runKind), a.makeCommand(synthKind), a.makeCommand(melKind), a.makeCommand(planKind),
-		a.verifyCommand(), a.inspectCommand(), a.gcCommand(), a.voicesCommand(), a.doctorCommand(), a.benchCommand(), a.versionCommand(), a.beamCommand(),
+		a.verifyCommand(), a.inspectCommand(), a.gcCommand(), a.voicesCommand(), a.doctorCommand(), a.benchCommand(), a.auditCommand(), a.versionCommand(), a.beamCommand(),
 	)
 	a.root.SuggestionsMinimumDistance = 2
 	a.root.InitDefaultHelpCmd()

@@ -52,12 +52,15 @@ func (p *problemsError) Error() string {
 func (a *app) exit(err error) int {
 	var usage *terminal.Usage
 	var rejects *rejectsError
+	var other *exited
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errInterrupted):
 		a.ui.Interrupted("nothing was begun", "what is complete is kept")
 		return exitInterrupted
+	case errors.As(err, &other):
+		return other.code
 	case errors.As(err, &usage):
 		a.ui.Fail(err, "melforge help shows the commands and their flags")
 		return exitUsage
