@@ -211,6 +211,19 @@ class WatchTest(SourceCase):
         self.assertTrue(run.stdout.startswith("all 12\n"))
         self.assertEqual(json.loads(run.stdout.splitlines()[-1])["steps"], 4)
 
+    def test_interrupted(self) -> None:
+        self.write(train="""
+            from torch.utils.data import DataLoader
+            class Data(list):
+                def __getitem__(self, i):
+                    if i == 8:
+                        raise KeyboardInterrupt
+                    return i
+            for batch in DataLoader(Data(range(12)), 2):
+                pass
+        """)
+        self.assertRegex(self.audit("--warmup", "1", code=130).stdout, "3 steps of")
+
     def test_none(self) -> None:
         self.write(train="import sys\nassert sys.argv[1:] == ['--x', '--'], sys.argv\nsys.exit(0)\n")
         self.assertIn("no step was measured", self.audit("--", "--x", "--").stdout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -20,10 +21,11 @@ EPILOG = """examples:
   python -m melforge.audit train.py                  the same, with the Python package
 
 exit codes:
-  0  done
-  1  the script failed before a step was measured
-  2  usage
-  3  more than --max-waiting per cent of the time were waiting for data
+  0    done
+  1    the script failed before a step was measured
+  2    usage
+  3    more than --max-waiting per cent of the time were waiting for data
+  130  interrupted; what was measured until then is said
 """
 
 
@@ -63,6 +65,9 @@ def main(argv: Optional[List[str]] = None) -> int:
                 watch.run(options.script, theirs)
             except SystemExit:
                 pass  # so the script ends
+            except KeyboardInterrupt:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells everybody, and a parent once more
+                code = 130
             except Exception:
                 traceback.print_exc()
                 code = 0 if measured.steps else 1
