@@ -73,7 +73,7 @@ func TestLockIsExclusiveAndEnds(t *testing.T) {
 }
 
 // plan writes items and gives the plan that names them.
-func plan(t *testing.T, f Folder, items ...manifests.Item) *manifests.Plan {
+func plan(t testing.TB, f Folder, items ...manifests.Item) *manifests.Plan {
 	t.Helper()
 	if err := f.Prepare(); err != nil {
 		t.Fatal(err)

@@ -107,8 +107,10 @@ func (ix *indexer) gatherResult(r manifests.Result) {
 		shard = len(ix.shards)
 		ix.shards = append(ix.shards, *r.Shard)
 	}
+	clips := make([]clip, len(r.Made))
 	for row, m := range r.Made {
-		c := &clip{Clip: m.Clip, shard: shard, row: row, frames: m.Frames}
+		c := &clips[row]
+		*c = clip{Clip: m.Clip, shard: shard, row: row, frames: m.Frames}
 		if m.Audio != WavFile(m.Key) {
 			c.audio = m.Audio
 		}

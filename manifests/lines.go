@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -107,11 +108,16 @@ func decode[T any, P line[T]](p *portion[T], name string) {
 	defer close(p.decoded)
 	p.values = make([]T, 0, len(p.ends))
 	from := 0
+	line := bytes.NewReader(nil)
+	dec := json.NewDecoder(line) // one for all lines: to make one takes longer than to decode a line
+	dec.DisallowUnknownFields()
 	for i, end := range p.ends {
 		var v T
-		dec := json.NewDecoder(bytes.NewReader(p.text[from:end]))
-		dec.DisallowUnknownFields()
+		line.Reset(p.text[from:end])
 		err := dec.Decode(&v)
+		if err == nil && len(bytes.TrimSpace(p.text[dec.InputOffset():end])) > 0 {
+			err = errors.New("there is more than one value")
+		}
 		if err == nil {
 			err = P(&v).validate()
 		}

@@ -1,9 +1,12 @@
 package manifests
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -132,4 +135,47 @@ func (e *endless) Read(p []byte) (int, error) {
 		n = copy(p, "\n") // too small for a line: give an empty rest
 	}
 	return n, nil
+}
+
+// FuzzOneDecoder compares the reading of lines with a decoder for all of them with
+// one for each.
+func FuzzOneDecoder(f *testing.F) {
+	const line = `{"line":1,"stage":"text","reason":"r"}`
+	for _, s := range []string{
+		"", "\n", line, line + "\n" + line, line + " \t\r\n" + line + "\n", line + line, line + "\n" + line + "x\n" + line, line + "\n\n" + line,
+		line + "\n" + `{"line":2,"stage":"text"`, "null\n1", line + "\n" + `{"stage":"text","reason":"r","other":1}`, line + "\n]",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var want []Reject
+		wrong := 0 // the first line that is none
+		scanner := bufio.NewScanner(strings.NewReader(text))
+		for n := 1; wrong == 0 && scanner.Scan(); n++ {
+			var r Reject
+			dec := json.NewDecoder(bytes.NewReader(scanner.Bytes()))
+			dec.DisallowUnknownFields()
+			if dec.Decode(&r) != nil || r.validate() != nil || len(bytes.TrimSpace(scanner.Bytes()[dec.InputOffset():])) > 0 {
+				wrong = n
+				break
+			}
+			want = append(want, r)
+		}
+		var got []Reject
+		var end error
+		for r, err := range Rejects(strings.NewReader(text), "x") {
+			if end = err; err == nil {
+				got = append(got, r)
+			}
+		}
+		if scanner.Err() != nil { // a line that is too long for it
+			return
+		}
+		if !reflect.DeepEqual(got, want) || (end != nil) != (wrong > 0) {
+			t.Fatalf("%q: %+v and %v, want %+v and line %d", text, got, end, want, wrong)
+		}
+		if wrong > 0 && !strings.HasPrefix(end.Error(), fmt.Sprintf("x, line %d: ", wrong)) {
+			t.Errorf("%q: %v, want line %d", text, end, wrong)
+		}
+	})
 }
