@@ -33,7 +33,10 @@ def arguments(argv: List[str]) -> Tuple[argparse.Namespace, List[str]]:
     """The audit's arguments, and the script's."""
     mine, theirs = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
     parser = argparse.ArgumentParser(
-        prog="melforge audit", description="Finds what a PyTorch training script waits for.", epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="melforge audit",
+        description="Finds what a PyTorch training script waits for.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("script", type=Path, help="the training script; its arguments come after --")
     parser.add_argument("--steps", type=int, default=20, help="how many to measure (default %(default)s); then the script is ended")

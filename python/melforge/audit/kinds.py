@@ -30,16 +30,26 @@ KINDS = (
     ),
     Kind(
         "features",
-        re.compile(r"feature_extract|FeatureExtractor|mel_?spec|MelSpectrogram|spectrogram|log_mel|\bstft\b|fbank|mfcc|AutoProcessor|\bprocessor\b", re.I),
+        re.compile(
+            r"feature_extract|FeatureExtractor|mel_?spec|spectrogram|log_mel|\bstft\b|fbank|mfcc|AutoProcessor|\bprocessor\b", re.I
+        ),
         ONCE,
     ),
     Kind("resampling", re.compile(r"resampl|resampy|soxr|samplerate", re.I), ONCE),
     Kind(
         "decoding",
-        re.compile(r"soundfile|\bsf\.read\b|audioread|torchcodec|pydub|ffmpeg|torchaudio\S*load|librosa\S*load|wavfile|\bwave\.|datasets.features.audio", re.I),
+        re.compile(
+            r"soundfile|\bsf\.read\b|audioread|torchcodec|pydub|ffmpeg|torchaudio\S*load|librosa\S*load|wavfile|\bwave\."
+            r"|datasets.features.audio",
+            re.I,
+        ),
         ONCE,
     ),
-    Kind("augmentation", re.compile(r"audiomentations|augment", re.I), "make augmented versions once: melforge run corpus.txt --augment recipe.yaml"),
+    Kind(
+        "augmentation",
+        re.compile(r"audiomentations|augment", re.I),
+        "make augmented versions once: melforge run corpus.txt --augment recipe.yaml",
+    ),
     Kind("tokens", re.compile(r"tokeniz", re.I), "tokenise once for all texts, in batches, before training"),
 )
 

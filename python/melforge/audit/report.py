@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional
 
@@ -28,7 +29,7 @@ def rows(measured: Measured) -> List[dict]:
     """The places that the waiting went to, the largest first."""
     total = sum(measured.places.values())
     return [
-        {"share": n / total, "kind": p.kind, "file": p.file, "line": p.line, "function": p.function, "advice": ADVICE.get(p.kind, "")}
+        {"share": n / total, **asdict(p), "advice": ADVICE.get(p.kind, "")}
         for p, n in measured.places.most_common(SHOWN)
         if n >= LEAST * total
     ]
@@ -47,7 +48,8 @@ def text(findings: List[Finding], measured: Optional[Measured]) -> str:
         )
         found = rows(measured)
         if found and measured.share >= LEAST:
-            out.append("that time went, " + ("in the loader's workers," if measured.in_workers else "in the loop's own process,") + " to")
+            whose = "the loader's workers" if measured.in_workers else "the loop's own process"
+            out.append(f"that time went, in {whose}, to")
             for r in found:
                 out.append(f"  {r['share']:4.0%}  {r['kind']:<12} {near(r['file'])}:{r['line']} in {r['function']}")
             if found[0]["advice"]:
@@ -66,8 +68,9 @@ def as_json(findings: List[Finding], measured: Optional[Measured]) -> str:
     report: dict = {"message_type": "audit", "findings": [f.to_json() for f in findings]}
     if measured is not None:
         report.update(
-            steps=len(measured.steps), seconds=measured.seconds, waited_seconds=measured.waited, waiting_share=measured.share,
-            faster=measured.faster, device=measured.device, in_workers=measured.in_workers, places=rows(measured),
+            steps=len(measured.steps), seconds=measured.seconds, waited_seconds=measured.waited,
+            waiting_share=measured.share, faster=measured.faster, device=measured.device,
+            in_workers=measured.in_workers, places=rows(measured),
         )
     return json.dumps(report)
 
@@ -78,5 +81,6 @@ def trace(measured: Measured, path: Path) -> None:
     events: List[dict] = [{"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "training"}}]
     for step in measured.steps:
         for name, begin, end in (("wait for data", step.asked, step.came), ("step", step.came, step.ended)):
-            events.append({"ph": "X", "pid": 1, "tid": 1, "name": name, "ts": (begin - zero) * 1e6, "dur": (end - begin) * 1e6})
+            span = {"ts": (begin - zero) * 1e6, "dur": (end - begin) * 1e6}
+            events.append({"ph": "X", "pid": 1, "tid": 1, "name": name, **span})
     path.write_text(json.dumps(events), encoding="utf-8")

@@ -15,6 +15,9 @@ Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 BLOCKS, COSTS, MAY_COST = "blocks", "costs", "may cost"
 WEIGHTS = (BLOCKS, COSTS, MAY_COST)
 
+# Words of which a script that does not train in float32 has one.
+HALF = ("autocast", "bf16", "bfloat16", "fp16", "float16", ".half(", "Accelerator")
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -39,10 +42,11 @@ def scan(script: Path) -> List[Finding]:
             sources.append(Source(path))
         except (OSError, SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None) or 0
-            found[Finding(str(path), line, MAY_COST, f"cannot be read: {error}", "audit it with the Python that runs it")] = None
-    functions = {name: (source, function) for source in reversed(sources) for name, function in source.functions.items()}
+            advice = "audit it with the Python that runs it"
+            found[Finding(str(path), line, MAY_COST, f"cannot be read: {error}", advice)] = None
+    functions = {name: function for source in reversed(sources) for name, function in source.own().items()}
     for source in sources:
-        source.known = {**functions, **{name: (source, function) for name, function in source.functions.items()}}
+        source.known = {**functions, **source.own()}
     for source in sources:
         found.update(dict.fromkeys(source.findings()))
     return sorted(found, key=lambda f: (WEIGHTS.index(f.weight), f.file, f.line))
@@ -84,8 +88,12 @@ class Source:
     def __init__(self, path: Path):
         self.path, self.text = path, path.read_text(encoding="utf-8")
         self.tree = ast.parse(self.text)
-        self.functions: Dict[str, Function] = {n.name: n for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
-        self.known: Dict[str, Tuple[Source, Function]] = {}  # by name, of all files; of two with a name this one's
+        self.known: Dict[str, Tuple[Source, Function]] = {}  # functions of all files; of two with a name this one's
+
+    def own(self) -> Dict[str, Tuple[Source, Function]]:
+        """The functions and methods of this file, by name."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return {node.name: (self, node) for node in ast.walk(self.tree) if isinstance(node, kinds)}
 
     def findings(self) -> Iterator[Finding]:
         yield from self.every_item()
@@ -109,7 +117,8 @@ class Source:
                 kind = kind_of(ast.unparse(call)[:500])
                 if kind:
                     weight = BLOCKS if kind.name == "speech" else MAY_COST if kind.name == "tokens" else COSTS
-                    yield source.found(call, weight, f"{kind.name} in {function.name}, for every item in every epoch: {shown(call)}", kind.advice)
+                    what = f"{kind.name} in {function.name}, for every item in every epoch: {shown(call)}"
+                    yield source.found(call, weight, what, kind.advice)
 
     def per_item(self) -> Iterator[Function]:
         """Functions that a loader calls for every item or batch."""
@@ -120,11 +129,11 @@ class Source:
                 if isinstance(node.func, ast.Attribute) and node.func.attr in ("set_transform", "with_transform"):
                     named += node.args[:1]
                 passed |= {dotted(n).rsplit(".", 1)[-1] for n in named}
-            elif isinstance(node, ast.ClassDef) and any("Dataset" in dotted(b) or "Collat" in dotted(b) for b in node.bases):
+            elif isinstance(node, ast.ClassDef) and any("Dataset" in dotted(base) for base in node.bases):
                 passed |= {"__getitem__", "__getitems__", "__iter__"}
             elif isinstance(node, ast.ClassDef) and "collat" in node.name.lower():
                 passed.add("__call__")
-        for name, function in self.functions.items():
+        for name, (_, function) in self.own().items():
             if name in passed or name == "__getitem__" or "collate" in name:
                 yield function
 
@@ -152,25 +161,38 @@ class Source:
                 "num_workers=os.cpu_count() // 2, or melforge.Loader on a dataset, which needs none",
             )
         elif "persistent_workers" not in given:
-            yield self.found(call, MAY_COST, "DataLoader without persistent_workers: every epoch starts its workers anew", "persistent_workers=True")
+            yield self.found(
+                call, MAY_COST, "DataLoader without persistent_workers: every epoch starts its workers anew",
+                "persistent_workers=True",
+            )
         if none(given.get("pin_memory")) and "cuda" in self.text:
-            yield self.found(call, MAY_COST, "DataLoader without pin_memory: copies to the GPU wait for one more copy", "pin_memory=True, and .to(device, non_blocking=True)")
+            yield self.found(
+                call, MAY_COST, "DataLoader without pin_memory: copies to the GPU wait for one more copy",
+                "pin_memory=True, and .to(device, non_blocking=True)",
+            )
 
     def arguments(self, call: ast.Call) -> Iterator[Finding]:
         given = keywords(call)
         if given is None:
             return
         if none(given.get("dataloader_num_workers")):
-            yield self.found(call, COSTS, "no dataloader_num_workers: every batch is made while the GPU waits", "dataloader_num_workers=os.cpu_count() // 2")
+            yield self.found(
+                call, COSTS, "no dataloader_num_workers: every batch is made while the GPU waits",
+                "dataloader_num_workers=os.cpu_count() // 2",
+            )
         if none(given.get("bf16")) and none(given.get("fp16")):
-            yield self.found(call, COSTS, "neither bf16 nor fp16: the model trains in float32", "bf16=True on GPUs of 2020 or later, else fp16=True")
+            yield self.found(
+                call, COSTS, "neither bf16 nor fp16: the model trains in float32",
+                "bf16=True on GPUs of 2020 or later, else fp16=True",
+            )
 
     def loop(self, loop: ast.For) -> Iterator[Finding]:
         for statement in loop.body:
             for node in always(statement):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item" and not node.args:
-                    yield self.found(node, MAY_COST, f"{shown(node)} in every step: the GPU has to finish before the next step begins", "do it every so many steps")
-        if "backward" in ast.unparse(loop) and not any(w in self.text for w in ("autocast", "bf16", "bfloat16", "fp16", "float16", ".half(", "Accelerator")):
+                if isinstance(node, ast.Call) and dotted(node.func).endswith(".item") and not node.args:
+                    what = f"{shown(node)} in every step: the GPU has to finish before the next step begins"
+                    yield self.found(node, MAY_COST, what, "do it every so many steps")
+        if "backward" in ast.unparse(loop) and not any(word in self.text for word in HALF):
             yield self.found(loop, COSTS, "the model trains in float32", 'with torch.autocast("cuda", dtype=torch.bfloat16)')
 
 
