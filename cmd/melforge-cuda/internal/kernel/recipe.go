@@ -11,7 +11,7 @@ import (
 
 // The limits of general.cu.
 const (
-	GeneralBlock = 128  // threads of a block of the kernels general8 and general16
+	GeneralBlock = 128  // threads of a block of the kernels general, general256 and general512
 	FinishBlock  = 512  // threads of a block of the kernel finish
 	recipeBands  = 512  // at most
 	recipeFFT    = 4096 // points at most: 16 complex values a thread of a block

@@ -45,6 +45,28 @@ func TestGeneral(t *testing.T) {
 	}
 }
 
+// TestFixed wants the passes that general256 and general512 are compiled for.
+func TestFixed(t *testing.T) {
+	for name, want := range map[string]struct {
+		kernel string
+		radix  [3]int32
+	}{
+		"nemo-80": {"general256", [3]int32{8, 8, 4}}, "kaldi-fbank-80": {"general256", [3]int32{8, 8, 4}}, "hifigan-80": {"general512", [3]int32{8, 8, 8}},
+	} {
+		c, err := mel.Preset(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := NewGeneral(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := newTwin(t, g); g.Kernel != want.kernel || w.Radices != 3 || [3]int32(w.Radix[:3]) != want.radix || w.Team != 32 {
+			t.Errorf("%s: %s, %d passes %v, %d threads", name, g.Kernel, w.Radices, w.Radix, w.Team)
+		}
+	}
+}
+
 func TestGeneralRefuses(t *testing.T) {
 	for _, change := range []func(*mel.Config){
 		func(c *mel.Config) { c.NFFT = 434 }, func(c *mel.Config) { c.NFFT = 8192 }, func(c *mel.Config) { c.NMels = 513 },
