@@ -7,21 +7,58 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/melforge/melforge/cmd/internal/terminal"
 	"github.com/melforge/melforge/python"
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "audit SCRIPT [flags] [-- arguments of the script]", Short: "Find what a PyTorch training script waits for",
-		Example:            "  melforge audit train.py -- --epochs 1\n  melforge audit train.py --scan",
-		DisableFlagParsing: true, // they are the audit's own, which Python explains
+	cmd := &cobra.Command{
+		Use: "audit SCRIPT [-- arguments of the script]", Short: "Find what a PyTorch training script waits for",
+		Long: `Reads a training script and the modules beside it for what keeps a GPU waiting,
+runs it for some steps in the Python that is in the PATH, and says how long
+each step waited for data and in which lines that time went. Exits with 3
+where --max-waiting is passed, and with 1 where the script fails before a step.`,
+		Example: `  melforge audit train.py                            # read it, and run it for 20 steps
+  melforge audit train.py --steps 50 -- --epochs 1   # what follows -- is the script's
+  melforge audit train.py --scan                     # only read it
+  melforge audit train.py --max-waiting 5 --json     # for a check that fails`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return audit(cmd.Context(), args)
+			theirs := []string{"--"}
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				args, theirs = args[:n], append(theirs, args[n:]...)
+			}
+			if len(args) != 1 {
+				return terminal.Usagef("audit takes one script; its own arguments come after --")
+			}
+			return audit(cmd.Context(), slices.Concat(args, given(cmd), theirs))
 		},
 	}
+	f := cmd.Flags()
+	f.Int("steps", 20, "how many to measure; then the script is ended")
+	f.Int("warmup", 3, "steps before those")
+	f.Bool("scan", false, "only read the source, run nothing")
+	f.Float64("max-waiting", 0, "exit with 3 if more than this per cent of the time is waiting for data (default: never)")
+	f.String("trace", "", "write the steps to this file, for Perfetto or chrome://tracing to draw")
+	return cmd
+}
+
+// given is the flags that were given, as Python takes them.
+func given(cmd *cobra.Command) (args []string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch {
+		case f.Name == "config" || f.Name == "log-level": // ours alone
+		case f.Value.Type() != "bool":
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		case f.Value.String() == "true":
+			args = append(args, "--"+f.Name)
+		}
+	})
+	return args
 }
 
 // exited is another program that has said what was wrong.

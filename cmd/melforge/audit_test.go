@@ -35,6 +35,11 @@ func TestAudit(t *testing.T) {
 	if o := runEnv(t, env, "audit", "no-such-script.py"); o.code != exitUsage || !strings.Contains(o.stderr, "is not there") {
 		t.Errorf("without a script: exit %d: %s", o.code, o.stderr)
 	}
+	for _, args := range [][]string{{"audit"}, {"audit", script, script}, {"audit", "--", script}, {"audit", script, "--steps", "many"}} {
+		if o := runEnv(t, env, args...); o.code != exitUsage {
+			t.Errorf("%v: exit %d: %s", args, o.code, o.stderr)
+		}
+	}
 	if o := runEnv(t, append(env, "PATH="), "audit", script); o.code != exitFailed || !strings.Contains(o.stderr, "activate the environment") {
 		t.Errorf("without a Python: exit %d: %s", o.code, o.stderr)
 	}

@@ -25,7 +25,7 @@ func TestTrace(t *testing.T) {
 		Ph, Name string
 		PID      int
 		TS, Dur  float64
-		Args     map[string]string
+		Args     struct{ Name string }
 	}
 	if err := json.Unmarshal(b, &events); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestTrace(t *testing.T) {
 	for _, e := range events {
 		switch {
 		case e.Name == "process_name":
-			tracks[e.PID] = e.Args["name"]
+			tracks[e.PID] = e.Args.Name
 		case e.Ph == "X":
 			spans[tracks[e.PID]+" "+e.Name]++
 			if e.TS < 0 || e.TS+e.Dur > 1e6*seconds {
