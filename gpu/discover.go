@@ -106,9 +106,14 @@ func ask(ctx context.Context, o Options, answer any, args ...string) error {
 		return explain(fmt.Errorf("%w; it said: %s", err, strings.TrimSpace(out.String()+words.String())))
 	}
 	if err := json.Unmarshal(out.Bytes(), answer); err != nil {
-		return &Unavailable{Reason: fmt.Sprintf("melforge-cuda gave no answer: %v", err), Remedy: "use the programs of one release"}
+		return noAnswer(err)
 	}
 	return nil
+}
+
+// noAnswer is a worker whose answer is none.
+func noAnswer(err error) error {
+	return &Unavailable{Reason: fmt.Sprintf("melforge-cuda gave no answer: %v", err), Remedy: "use the programs of one release"}
 }
 
 var errNoWorker = fmt.Errorf("melforge-cuda: %w", fs.ErrNotExist)

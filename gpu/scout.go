@@ -3,7 +3,6 @@ package gpu
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"sync/atomic"
 
@@ -44,7 +43,7 @@ func sendScout(ctx context.Context, o Options) (*scout, []Device, error) {
 	}
 	var all, chosen []Device
 	if err = json.Unmarshal(s.child.About(), &all); err != nil {
-		err = &Unavailable{Reason: fmt.Sprintf("melforge-cuda gave no answer: %v", err), Remedy: "use the programs of one release"}
+		err = noAnswer(err)
 	} else {
 		chosen, err = o.of(all)
 	}
